@@ -45,6 +45,7 @@ pub use http;
 pub use k8s_openapi;
 
 pub mod backoff;
+#[cfg(feature = "schema")]
 mod crd;
 mod key;
 mod object;
@@ -56,6 +57,7 @@ pub mod schema;
 mod status;
 mod watch;
 
+#[cfg(feature = "schema")]
 pub use crd::CustomResource;
 pub use key::{ObjectKey, ObjectRef};
 pub use object::{DynamicObject, ListMeta, ObjectList, PartialObjectMeta, TypeMeta};
@@ -66,7 +68,7 @@ pub use params::{
 pub use request::{Endpoint, RequestError};
 pub use resource::{
     ApiResource, ClusterScope, DynamicScope, NamespaceScope, ObjectMeta, OwnerReference, Resource,
-    ResourceExt,
+    ResourceExt, StaticScope,
 };
 pub use status::{Status, StatusCause, StatusDetails};
 pub use watch::{Bookmark, INITIAL_EVENTS_END, WatchEvent};
@@ -79,4 +81,6 @@ pub mod __derive {
     pub use schemars;
     pub use serde;
     pub use serde_json;
+
+    pub use crate::crd::expect_type;
 }
