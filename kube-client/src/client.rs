@@ -135,12 +135,7 @@ impl Client {
         let method = request.method().clone();
         let path = request.uri().path().to_owned();
         let bytes = self.request_bytes(request).await?;
-        decode(&bytes).map_err(|source| Error::Decode {
-            method,
-            path,
-            expected: std::any::type_name::<T>(),
-            source,
-        })
+        decode(&bytes, &method, &path)
     }
 
     /// Sends a request and gives back the chunks of a successful answer as they come: for watches and logs.

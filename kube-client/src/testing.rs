@@ -162,7 +162,7 @@ async fn serve(stream: TlsStream<tokio::net::TcpStream>, mut mute: watch::Receiv
         _ = &mut connection => return,
         () = muted => {}
     }
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 /// A server that speaks no TLS: sends the bytes, if any, to everyone who connects, and then waits.

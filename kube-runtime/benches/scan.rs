@@ -27,7 +27,7 @@ fn one_pod(c: &mut Criterion) {
     let mut group = c.benchmark_group("pod");
     group.throughput(Throughput::Bytes(pod.len() as u64));
     group.bench_function("scan_object", |b| {
-        b.iter(|| scan_object(black_box(pod.as_bytes()), ScanOptions::default()))
+        b.iter(|| scan_object(black_box(pod.as_bytes()), ScanOptions::default()));
     });
     group.bench_function("scan_line", |b| b.iter(|| scan_line(black_box(line.as_bytes()))));
     group.bench_function("serde_json skips all of it", |b| {

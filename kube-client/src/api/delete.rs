@@ -25,22 +25,6 @@ impl<T> Deleted<T> {
             Self::Status(_) => None,
         }
     }
-
-    fn decode(bytes: &[u8]) -> Result<Self, serde_json::Error>
-    where
-        T: DeserializeOwned,
-    {
-        #[derive(Deserialize)]
-        struct Kind {
-            kind: Option<String>,
-        }
-        let kind: Kind = decode(bytes)?;
-        if kind.kind.as_deref() == Some("Status") {
-            decode(bytes).map(Self::Status)
-        } else {
-            decode(bytes).map(Self::Object)
-        }
-    }
 }
 
 pub(super) async fn send<K: Resource, P, T: DeserializeOwned>(
@@ -50,10 +34,15 @@ pub(super) async fn send<K: Resource, P, T: DeserializeOwned>(
     let request = build(&*api.endpoint()?)?;
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let bytes = api.client().request_bytes(request).await?;
-    Deleted::decode(&bytes).map_err(|source| Error::Decode {
-        method,
-        path,
-        expected: std::any::type_name::<T>(),
-        source,
-    })
+    let kind: Kind = decode(&bytes, &method, &path)?;
+    if kind.kind.as_deref() == Some("Status") {
+        decode(&bytes, &method, &path).map(Deleted::Status)
+    } else {
+        decode(&bytes, &method, &path).map(Deleted::Object)
+    }
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    kind: Option<String>,
 }

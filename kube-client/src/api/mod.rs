@@ -39,14 +39,14 @@ pub enum AllNamespaces {}
 /// A handle to the objects of kind `K` in one place ([`Placed`]) or in all namespaces ([`AllNamespaces`]).
 ///
 /// A kind without a namespace has no namespaced handle:
-/// ```compile_fail,E0271
+/// ```compile_fail,E0599
 /// # fn example(client: kube_client::Client) {
 /// use k8s_openapi::api::core::v1::Node;
 /// let nodes = kube_client::Api::<Node>::namespaced(client, "shop");
 /// # }
 /// ```
 /// A kind that lives in namespaces has no cluster-wide handle for single objects:
-/// ```compile_fail,E0271
+/// ```compile_fail,E0599
 /// # fn example(client: kube_client::Client) {
 /// use k8s_openapi::api::core::v1::Pod;
 /// let pods = kube_client::Api::<Pod>::cluster(client);

@@ -88,7 +88,7 @@ impl<K: Resource> Api<K, Placed> {
         body: &T,
         params: &WriteParams,
     ) -> Result<R, Error> {
-        let body = self.other_body("create", body)?;
+        let body = self.serialize("create", || serde_json::to_vec(body))?;
         let request = self.endpoint()?.subresource(subresource).create_subresource(name, body, params)?;
         self.client().request(request).await
     }
@@ -101,7 +101,7 @@ impl<K: Resource> Api<K, Placed> {
         body: &T,
         params: &WriteParams,
     ) -> Result<R, Error> {
-        let body = self.other_body("replace", body)?;
+        let body = self.serialize("replace", || serde_json::to_vec(body))?;
         let request = self.endpoint()?.subresource(subresource).replace(name, body, params)?;
         self.client().request(request).await
     }
@@ -116,18 +116,5 @@ impl<K: Resource> Api<K, Placed> {
     ) -> Result<R, Error> {
         let request = self.endpoint()?.subresource(subresource).patch(name, patch, params)?;
         self.client().request(request).await
-    }
-
-    /// The JSON of something that is not the object, and so has a type of its own.
-    fn other_body<T: Serialize>(
-        &self,
-        verb: &'static str,
-        body: &T,
-    ) -> Result<Vec<u8>, kube_core::RequestError> {
-        serde_json::to_vec(body).map_err(|source| kube_core::RequestError::Serialize {
-            verb,
-            resource: Box::new(self.resource().clone()),
-            source,
-        })
     }
 }

@@ -100,7 +100,7 @@ impl<K: Resource, P> Api<K, P> {
     /// The JSON of an object, with the kind's `apiVersion` and `kind` where it has none: types without these fields, and
     /// items of a list.
     pub(super) fn body<T: Serialize>(&self, verb: &'static str, object: &T) -> Result<Vec<u8>, RequestError> {
-        let typed = || {
+        self.serialize(verb, || {
             let body = serde_json::to_vec(object)?;
             let types: TypeMeta = serde_json::from_slice(&body)?;
             if !types.api_version.is_empty() && !types.kind.is_empty() {
@@ -110,8 +110,15 @@ impl<K: Resource, P> Api<K, P> {
             value["apiVersion"] = self.resource.api_version().into();
             value["kind"] = self.resource.kind.clone().into();
             serde_json::to_vec(&value)
-        };
-        typed().map_err(|source| RequestError::Serialize {
+        })
+    }
+
+    pub(super) fn serialize(
+        &self,
+        verb: &'static str,
+        json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
+    ) -> Result<Vec<u8>, RequestError> {
+        json().map_err(|source| RequestError::Serialize {
             verb,
             resource: Box::new(self.resource.clone()),
             source,

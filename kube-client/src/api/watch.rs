@@ -51,14 +51,7 @@ impl<K: DeserializeOwned> Stream for EventStream<K> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(line) = ready!(self.lines.poll_next_unpin(cx)) else { return Poll::Ready(None) };
-        Poll::Ready(Some(line.and_then(|line| {
-            decode(&line).map_err(|source| Error::Decode {
-                method: Method::GET,
-                path: self.path.clone(),
-                expected: std::any::type_name::<WatchEvent<K>>(),
-                source,
-            })
-        })))
+        Poll::Ready(Some(line.and_then(|line| decode(&line, &Method::GET, &self.path))))
     }
 }
 

@@ -53,18 +53,19 @@ pub(super) fn branches(
     let constants = alternatives.iter().all(is_constant);
     if constants {
         let list = described(&alternatives, |alternative| alternative.get("enum"));
-        add_to_description(&mut node, list);
+        add_to_description(&mut node, &list);
     } else {
         describe_variants(&mut alternatives);
     }
-    alternatives.iter_mut().for_each(|alternative| drop(alternative.remove("description")));
+    for alternative in &mut alternatives {
+        alternative.remove("description");
+    }
 
-    let mut each = alternatives.iter().cloned();
-    let first = each.next().unwrap_or_default();
-    let declared = each.try_fold(first, |all, one| unite(all, one, at))?;
+    let mut each = alternatives.iter();
+    let first = each.next().cloned().unwrap_or_default();
+    let mut declared = each.try_fold(first, |all, one| unite(all, one, at))?;
     let rest =
         if constants || declared.contains_key(INT_OR_STRING) { None } else { rest(&alternatives, &declared) };
-    let mut declared = declared;
     if let Some(rest) = rest {
         // Branches that became equal hold together or not at all, which `oneOf` would never accept.
         let distinct =
@@ -112,7 +113,7 @@ fn describe_variants(alternatives: &mut [Node]) {
             .first_mut()
             .and_then(|first| first.get_mut("properties")?.get_mut(&tag)?.as_object_mut());
         if let Some(field) = field {
-            add_to_description(field, list);
+            add_to_description(field, &list);
         }
         return;
     }
@@ -152,7 +153,7 @@ fn described<'a>(alternatives: &'a [Node], values: impl Fn(&'a Node) -> Option<&
         .collect()
 }
 
-fn add_to_description(node: &mut Node, lines: Vec<String>) {
+fn add_to_description(node: &mut Node, lines: &[String]) {
     if lines.is_empty() {
         return;
     }

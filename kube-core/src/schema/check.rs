@@ -136,8 +136,8 @@ fn extensions(node: &Node, at: &FieldPath) -> Result<(), SchemaError> {
     if node.get("x-kubernetes-list-type") != Some(&json!("map")) {
         return Err(broken(at, "`x-kubernetes-list-map-keys` needs `x-kubernetes-list-type: map`"));
     }
-    let none = Map::new();
-    let items = node.get("items").and_then(Value::as_object).unwrap_or(&none);
+    let empty = Map::new();
+    let items = node.get("items").and_then(Value::as_object).unwrap_or(&empty);
     let declared = |key: &Value| children(items, "properties").any(|(name, _)| key == name);
     match keys.iter().find(|key| !declared(key)) {
         Some(key) => Err(broken(at, format!("the list's map key {key} is no field of its items"))),

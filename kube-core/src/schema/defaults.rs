@@ -42,8 +42,8 @@ fn typed(value: &Value, node: &Node) -> Result<(), String> {
 }
 
 fn object(fields: &Map<String, Value>, node: &Node) -> Result<(), String> {
-    let none = Map::new();
-    let declared = node.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let empty = Map::new();
+    let declared = node.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let others = node.get("additionalProperties").and_then(Value::as_object);
     // A branch restricts some fields and knows nothing of the others; only a typed node says which fields there are.
     let closed = node.contains_key("type") && !node.contains_key(PRESERVE);

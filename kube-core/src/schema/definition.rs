@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
-use super::{FieldPath, Problem, SchemaError, check::check_at, scale::check_scale};
+use super::{FieldPath, Node, Problem, SchemaError, check::check_at, scale::check_scale};
 
 /// A custom resource definition with one version, all but its schemas. `kube-derive` writes it from its attributes.
 #[derive(Debug, Clone, Copy)]
@@ -115,14 +115,17 @@ impl Definition {
 
     fn root(&self, spec: Value, status: Option<Value>) -> Value {
         // The server declares apiVersion, kind and metadata itself.
-        let mut root = json!({ "type": "object", "required": ["spec"], "properties": { "spec": spec } });
-        if let Some(status) = status {
-            root["properties"]["status"] = status;
-        }
+        let mut fields = Node::new();
+        fields.insert("spec".into(), spec);
+        status.map(|status| fields.insert("status".into(), status));
+        let mut root = Node::new();
         if !self.description.is_empty() {
-            root["description"] = json!(self.description);
+            root.insert("description".into(), json!(self.description));
         }
-        root
+        root.insert("type".into(), json!("object"));
+        root.insert("required".into(), json!(["spec"]));
+        root.insert("properties".into(), Value::Object(fields));
+        Value::Object(root)
     }
 
     fn names(&self) -> CustomResourceDefinitionNames {

@@ -43,7 +43,7 @@ impl Inliner<'_> {
         let mut out = Map::new();
         for (keyword, value) in node {
             let value = match (keyword.as_str(), value) {
-                ("$ref", _) | ("$defs" | "definitions", _) => continue,
+                ("$ref" | "$defs" | "definitions", _) => continue,
                 ("properties" | "patternProperties", Value::Object(fields)) => {
                     self.fields(fields, open, at)?
                 }

@@ -109,19 +109,19 @@ pub fn structural_schema_at<T: JsonSchema>(at: &FieldPath) -> Result<Value, Sche
     if let Value::Object(node) = &mut root {
         node.insert("$defs".into(), Value::Object(definitions));
     }
-    rewrite_at(root, at)
+    rewrite_at(&root, at)
 }
 
 /// Rewrites a JSON Schema into a structural schema.
 ///
 /// # Errors
 /// [`SchemaError`] with the path of the offending field.
-pub fn rewrite(schema: Value) -> Result<Value, SchemaError> {
+pub fn rewrite(schema: &Value) -> Result<Value, SchemaError> {
     rewrite_at(schema, &FieldPath::root())
 }
 
-fn rewrite_at(schema: Value, at: &FieldPath) -> Result<Value, SchemaError> {
-    let closed = inline::inline(&schema, at)?;
+fn rewrite_at(schema: &Value, at: &FieldPath) -> Result<Value, SchemaError> {
+    let closed = inline::inline(schema, at)?;
     let mut node = node::fragment(closed, at)?;
     finish::finish(&mut node);
     let result = Value::Object(node);

@@ -44,7 +44,7 @@ fn map_values(node: &mut Node, at: &FieldPath) -> Result<(), SchemaError> {
         let kind = fragment(kind, &at.value())?;
         values = Some(match values {
             None => kind,
-            Some(others) => unite(others, kind, &at.value())?,
+            Some(others) => unite(others, &kind, &at.value())?,
         });
     }
     if let Some(values) = values {
@@ -81,7 +81,7 @@ fn items(node: &mut Node, at: &FieldPath) -> Result<(), SchemaError> {
     }
     .into_iter();
     if let Some(first) = items.next() {
-        let one = items.try_fold(first, |all, place| unite(all, place, &at.item()))?;
+        let one = items.try_fold(first, |all, place| unite(all, &place, &at.item()))?;
         node.insert("items".into(), Value::Object(one));
     }
     Ok(())

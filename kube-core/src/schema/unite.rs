@@ -10,23 +10,23 @@ use super::{
 };
 
 /// The narrowest single node that takes what `left` takes and what `right` takes, as far as a node without branches can.
-pub(super) fn unite(left: Node, right: Node, at: &FieldPath) -> Result<Node, SchemaError> {
-    if left == right {
+pub(super) fn unite(left: Node, right: &Node, at: &FieldPath) -> Result<Node, SchemaError> {
+    if left == *right {
         return Ok(left);
     }
-    if is_anything(&left) || is_anything(&right) {
-        return Ok(anything(&left, &right));
+    if is_anything(&left) || is_anything(right) {
+        return Ok(anything(&left, right));
     }
     let mut node = Node::new();
-    types(&mut node, &left, &right, at)?;
-    fields(&mut node, &left, &right, at)?;
+    types(&mut node, &left, right, at)?;
+    fields(&mut node, &left, right, at)?;
     for (keyword, at) in [("items", at.item()), ("additionalProperties", at.value())] {
-        children(&mut node, keyword, &left, &right, &at)?;
+        children(&mut node, keyword, &left, right, &at)?;
     }
-    required(&mut node, &left, &right);
-    values(&mut node, &left, &right);
-    notes(&mut node, &left, &right);
-    extensions(&mut node, &left, &right, at)?;
+    required(&mut node, &left, right);
+    values(&mut node, &left, right);
+    notes(&mut node, &left, right);
+    extensions(&mut node, &left, right, at)?;
     separate(&mut node);
     Ok(node)
 }
@@ -85,7 +85,7 @@ fn fields(node: &mut Node, left: &Node, right: &Node, at: &FieldPath) -> Result<
     for (name, mut field) in right {
         let field = match (left.remove(&name), &mut field) {
             (Some(Value::Object(ours)), Value::Object(theirs)) => {
-                Value::Object(unite(ours, std::mem::take(theirs), &at.field(&name))?)
+                Value::Object(unite(ours, theirs, &at.field(&name))?)
             }
             (_, Value::Object(theirs)) => {
                 theirs.remove("default");
@@ -109,7 +109,7 @@ fn children(
     let of = |side: &Node| side.get(keyword).and_then(Value::as_object).cloned();
     let one = match (of(left), of(right)) {
         (None, None) => return Ok(()),
-        (Some(left), Some(right)) => unite(left, right, at)?,
+        (Some(left), Some(right)) => unite(left, &right, at)?,
         (Some(one), None) | (None, Some(one)) => one,
     };
     node.insert(keyword.to_owned(), Value::Object(one));
@@ -221,7 +221,7 @@ mod tests {
 
     fn united(left: Value, right: Value) -> Result<Value, String> {
         let (Value::Object(left), Value::Object(right)) = (left, right) else { panic!("not objects") };
-        unite(left, right, &FieldPath::root()).map(Value::Object).map_err(|error| error.to_string())
+        unite(left, &right, &FieldPath::root()).map(Value::Object).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct Queue<K> {
     /// In the order of their starts.
     running: Line,
     timers: Timers,
-    /// Live starts since a listed key was passed over for the first time.
+    /// Live starts in a row that passed a listed key over.
     live_starts: u32,
 }
 
@@ -256,8 +256,9 @@ impl<K: Hash + Eq + Clone> Queue<K> {
     fn next_ready(&mut self) -> Option<usize> {
         let listed_waits = self.listed.len() > 0;
         if listed_waits && self.live_starts >= LIVE_STARTS_IN_A_ROW || self.live.len() == 0 {
+            let id = self.listed.pop(&mut self.entries)?;
             self.live_starts = 0;
-            return self.listed.pop(&mut self.entries);
+            return Some(id);
         }
         // Only starts that pass a listed key over count: an idle hour earns that lane nothing.
         self.live_starts = if listed_waits { self.live_starts + 1 } else { 0 };

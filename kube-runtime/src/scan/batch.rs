@@ -1,13 +1,17 @@
-//! Scans many lines at once, in order; on several threads where there is enough of it.
+//! Decides whether a batch of lines is scanned in place or on several threads. In order either way.
 
 use rayon::prelude::*;
 
 use super::{ScanOptions, line::WatchLine};
 
-/// From this many bytes on, work is shared out.
+/// From this many bytes on, work is shared out: about 30 Pods.
+///
+/// Measured on two cores: scanning runs at 1.2 GB/s, so this much takes 110 us in place and could save half of that.
+/// Handing it to a pool at rest takes 10 us in the median and 30 us in the worst tenth. Below, the gain is lost in that;
+/// 256 lines (1.1 MB) take 1,035 us in place and 580 us shared.
 pub(super) const PARALLEL_FROM: usize = 128 * 1024;
 
-/// The least that one thread takes at a time.
+/// The least that one thread takes at a time: 27 us of work, some three times the cost of taking it.
 pub(super) const MIN_SHARE: usize = 32 * 1024;
 
 impl ScanOptions {

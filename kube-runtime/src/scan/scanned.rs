@@ -255,9 +255,10 @@ pub(super) fn finish(
     keep_managed_fields: bool,
 ) -> Result<Scanned, ScanError> {
     let key = key_of(&walk, source)?;
-    let Walk { span, meta, mut cuts, unfit, .. } = walk;
+    let Walk { span, meta, mut cuts, mut unfit, unfit_in_cuts, .. } = walk;
     if keep_managed_fields {
         cuts.clear();
+        unfit = unfit.or(unfit_in_cuts);
     }
     let length = span.len() - cuts.iter().map(ExactSizeIterator::len).sum::<usize>();
     if u32::try_from(length).is_err() {

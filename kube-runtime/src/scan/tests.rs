@@ -1,3 +1,4 @@
+use kube_core::ObjectKey;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -112,7 +113,7 @@ fn an_object_that_is_wrong_after_its_key_is_named() {
         (r#""uid":"\udc00""#, Unreadable("metadata.uid")),
     ] {
         let error = scan(&with_meta(&format!(r#""name":"a","namespace":"n",{rest}"#))).unwrap_err();
-        assert_eq!((error.what.clone(), error.key.as_ref().map(|key| key.as_str())), (expected, Some("n/a")));
+        assert_eq!((error.what.clone(), error.key.as_ref().map(ObjectKey::as_str)), (expected, Some("n/a")));
         assert!(error.to_string().starts_with("object n/a: metadata."), "{error}");
     }
 }
@@ -133,7 +134,7 @@ fn bytes_that_are_not_json_are_malformed() {
     let error =
         scan_object(b"{\"metadata\":{\"name\":\"a\"},\"x\":\"\xff\"}", ScanOptions::default()).unwrap_err();
     assert_eq!((error.what.clone(), error.offset), (ScanFault::InvalidUtf8, 30));
-    assert_eq!(error.key.as_ref().map(|key| key.as_str()), Some("a"));
+    assert_eq!(error.key.as_ref().map(ObjectKey::as_str), Some("a"));
     assert!(!error.is_malformed());
 }
 
@@ -157,6 +158,22 @@ fn an_object_that_cannot_be_decoded_is_there_by_its_key() {
             serde_json::from_str::<Value>(object.text()).is_err(),
             "{value}"
         );
+    }
+}
+
+#[test]
+fn what_is_cut_out_makes_no_object_undecodable() {
+    for (meta, cut, kept) in [
+        (r#""managedFields":[1e999],"name":"a""#, false, true),
+        (r#""name":"a","managedFields":[1e999],"labels":{"x":"\udc00"}"#, true, true),
+        (r#""name":"a","managedFields":[1],"labels":{"x":"y"}"#, false, false),
+    ] {
+        for (keep_managed_fields, unfit) in [(false, cut), (true, kept)] {
+            let object =
+                scan_object(with_meta(meta).as_bytes(), ScanOptions { keep_managed_fields }).unwrap();
+            assert_eq!(object.unfit().is_some(), unfit, "{meta}");
+            assert_eq!(serde_json::from_str::<Value>(object.text()).is_err(), unfit, "{meta}");
+        }
     }
 }
 

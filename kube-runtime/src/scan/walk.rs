@@ -113,8 +113,10 @@ pub(super) struct Walk {
     pub(super) cuts: Vec<Range<usize>>,
     /// The value is no object, or its metadata is none.
     pub(super) misfit: Option<ScanError>,
-    /// What in it no decoder will take.
+    /// What in it no decoder will take, outside of the cuts.
     pub(super) unfit: Option<ScanError>,
+    /// The same inside of them.
+    pub(super) unfit_in_cuts: Option<ScanError>,
 }
 
 /// Walks over one value that should be an object.
@@ -124,7 +126,14 @@ pub(super) struct Walk {
 pub(super) fn walk(scanner: &mut Scanner<'_>, source: Source<'_>) -> Result<Walk, ScanError> {
     let first = scanner.token()?;
     let start = scanner.at();
-    let mut walk = Walk { span: start..start, meta: None, cuts: Vec::new(), misfit: None, unfit: None };
+    let mut walk = Walk {
+        span: start..start,
+        meta: None,
+        cuts: Vec::new(),
+        misfit: None,
+        unfit: None,
+        unfit_in_cuts: None,
+    };
     // What was unfit before this object is not this object's.
     scanner.take_unfit();
     if first == b'{' {
@@ -143,7 +152,7 @@ pub(super) fn walk(scanner: &mut Scanner<'_>, source: Source<'_>) -> Result<Walk
         walk.misfit = Some(ScanError::new(ScanFault::NotAnObject("the object"), start));
     }
     walk.span.end = scanner.at();
-    walk.unfit = scanner.take_unfit();
+    walk.unfit = walk.unfit.or(scanner.take_unfit());
     Ok(walk)
 }
 
@@ -158,6 +167,7 @@ fn walk_metadata(scanner: &mut Scanner<'_>, source: Source<'_>, walk: &mut Walk)
         return Ok(());
     }
     scanner.bump();
+    walk.unfit = walk.unfit.take().or(scanner.take_unfit());
     let mut meta = Meta::default();
     let mut cutter = Cutter::default();
     let mut first = true;
@@ -168,6 +178,8 @@ fn walk_metadata(scanner: &mut Scanner<'_>, source: Source<'_>, walk: &mut Walk)
         let value = scanner.value(2)?;
         let cut = &*name == b"managedFields";
         cutter.value(value.end, cut, &mut walk.cuts);
+        let unfit = if cut { &mut walk.unfit_in_cuts } else { &mut walk.unfit };
+        *unfit = unfit.take().or(scanner.take_unfit());
         if let Some(field) = meta.field(&name) {
             *field = (!source.is_null(value)).then_some(value);
         }

@@ -166,7 +166,7 @@ fn invalid_utf8_fails_its_line_only() {
     for line in &scanned[1..4] {
         let (error, version) = bad(line);
         assert_eq!((&error.what, version), (&ScanFault::InvalidUtf8, Some("6")));
-        assert_eq!(error.key.as_ref().map(|key| key.as_str()), Some("a"));
+        assert_eq!(error.key.as_ref().map(ObjectKey::as_str), Some("a"));
     }
 }
 

@@ -63,7 +63,7 @@ fn a_bad_item_does_not_spoil_its_page() {
     );
     assert_eq!(page.resource_version, "5");
     let broken = page.items[6].as_ref().unwrap_err();
-    assert_eq!(broken.key.as_ref().map(|key| key.as_str()), Some("u"));
+    assert_eq!(broken.key.as_ref().map(ObjectKey::as_str), Some("u"));
     assert_eq!(body[broken.offset], 0xff);
 }
 

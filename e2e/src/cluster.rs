@@ -1,0 +1,262 @@
+//! One type for every kind of cluster that a test can run on.
+//!
+//! In: a make, from the test or from the environment. Out: clients, namespaces, users, and what else the make can do.
+//!
+//! | make | is | costs |
+//! |---|---|---|
+//! | [`Make::ControlPlane`] | the real programs, started for this process | 3 to 10 s, programs built once |
+//! | [`Make::Kubeconfig`] | whatever a kubeconfig names: kind, a cluster of yours | it exists |
+//!
+//! The same suite runs on each: a test asks for what not every make has ([`Cluster::control_or_skip`]) and is left out
+//! loudly where it is missing. [`Make`] is open for a server inside this process.
+//!
+//! Left to others: how a control plane comes up (`control_plane`), what a test does with a cluster.
+
+use std::{
+    env, fmt,
+    io::Write as _,
+    panic,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Once,
+    time::Duration,
+};
+
+use http::{HeaderValue, Request};
+use kube_client::{Body, Client};
+use tokio::sync::OnceCell;
+
+use crate::{
+    ControlPlane, ControlPlaneBuilder, Error, Look, TestNamespace,
+    control_plane::{self, client_of},
+};
+
+/// The variable that picks the make of [`Cluster::from_env`].
+const MAKE: &str = "KUBE_E2E_CLUSTER";
+
+/// How long [`Cluster::eventually`] waits: longer than the garbage collector's look for new kinds (30 s), on a machine
+/// that compiles at the same time.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A kind of cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Make {
+    /// The real programs on this machine.
+    ControlPlane,
+    /// A cluster that exists.
+    Kubeconfig,
+}
+
+impl fmt::Display for Make {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ControlPlane => "control-plane",
+            Self::Kubeconfig => "kubeconfig",
+        })
+    }
+}
+
+impl FromStr for Make {
+    type Err = Error;
+
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let hint = match given {
+            "control-plane" => return Ok(Self::ControlPlane),
+            "kubeconfig" => return Ok(Self::Kubeconfig),
+            "embedded" => "it comes with a later release; use control-plane or kubeconfig",
+            _ => "use control-plane or kubeconfig",
+        };
+        Err(Error::UnknownMake { given: given.into(), hint })
+    }
+}
+
+/// How to reach a cluster as its administrator.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// `None`: what `KUBECONFIG` or the home folder names.
+    kubeconfig: Option<PathBuf>,
+}
+
+impl Access {
+    pub(crate) fn client(&self) -> Result<Client, Error> {
+        client_of(self.kubeconfig.clone())
+    }
+}
+
+/// A cluster that can be used. See the module documentation.
+#[derive(Debug)]
+pub struct Cluster {
+    access: Access,
+    control: Option<Box<ControlPlane>>,
+}
+
+impl Cluster {
+    /// A real control plane on this machine, of etcd and kube-apiserver alone unless the builder is told more.
+    pub fn control_plane() -> ControlPlaneBuilder {
+        ControlPlaneBuilder::new()
+    }
+
+    /// The cluster of a kubeconfig file's current context, with its user as the administrator. `None` takes what
+    /// `KUBECONFIG` or the home folder names. Nothing is contacted before the first request.
+    ///
+    /// # Errors
+    /// When the file is missing, broken, or names what is not in it.
+    pub fn kubeconfig(path: Option<PathBuf>) -> Result<Self, Error> {
+        let cluster = Self { access: Access { kubeconfig: path }, control: None };
+        cluster.client().map(|_| cluster)
+    }
+
+    /// The make that `KUBE_E2E_CLUSTER` names: `control-plane` (also when it is not set; complete, with one node) or
+    /// `kubeconfig`.
+    pub async fn from_env() -> Result<Self, Error> {
+        let make = env::var(MAKE).ok().filter(|make| !make.is_empty());
+        match make.as_deref().map_or(Ok(Make::ControlPlane), str::parse)? {
+            Make::ControlPlane => Self::control_plane().complete().start().await,
+            Make::Kubeconfig => Self::kubeconfig(None),
+        }
+    }
+
+    /// One cluster for all tests of this process, made by the first that asks as [`from_env`](Self::from_env) does. It
+    /// ends with the process, which needs no destructor for that; a panic anywhere keeps its logs.
+    pub async fn shared() -> Result<&'static Self, Error> {
+        static SHARED: OnceCell<Cluster> = OnceCell::const_new();
+        let cluster = SHARED.get_or_try_init(Self::from_env).await?;
+        if let Some(control) = cluster.control() {
+            keep_logs_after_a_panic(control.folder());
+        }
+        Ok(cluster)
+    }
+
+    pub(crate) fn of_control_plane(control: ControlPlane) -> Self {
+        Self { access: Access { kubeconfig: Some(control.kubeconfig()) }, control: Some(Box::new(control)) }
+    }
+
+    pub(crate) fn access(&self) -> Access {
+        self.access.clone()
+    }
+
+    /// The make of this cluster.
+    pub fn make(&self) -> Make {
+        if self.control.is_some() { Make::ControlPlane } else { Make::Kubeconfig }
+    }
+
+    /// The administrator's kubeconfig file. `None` when the environment says where it is.
+    pub fn kubeconfig_file(&self) -> Option<&Path> {
+        self.access.kubeconfig.as_deref()
+    }
+
+    /// A new client of the administrator. It has connections of its own, which belong to the tokio runtime that uses
+    /// it: every test makes its own.
+    pub fn client(&self) -> Result<Client, Error> {
+        self.access.client()
+    }
+
+    /// A new client of any user, with the rights that RBAC gives to that user: by a certificate of the control plane's
+    /// authority, or where the authority is not ours, by the administrator speaking for the user (impersonation).
+    pub fn client_for(&self, user: &str) -> Result<Client, Error> {
+        match &self.control {
+            Some(control) => control.client_for(user, None),
+            None => impersonate(self.client()?, user),
+        }
+    }
+
+    /// Whether the API server can be stopped, paused and started again.
+    pub fn has_control_over_apiserver(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// The means to hurt the server, on a make that has them.
+    pub fn control(&self) -> Option<&ControlPlane> {
+        self.control.as_deref()
+    }
+
+    /// As [`control`](Self::control), for a test that makes no sense without: `None` has been said on stderr, past the
+    /// capture of the test harness, so that a test that is left out does not look like one that passed.
+    pub fn control_or_skip(&self, test: &str) -> Option<&ControlPlane> {
+        if self.control.is_none() {
+            let _ = writeln!(
+                std::io::stderr(),
+                "SKIPPED {test}: no control over the API server on the {} make",
+                self.make()
+            );
+        }
+        self.control()
+    }
+
+    /// A new namespace, `<prefix>-<something unique>`. Asked to go when it is dropped.
+    pub async fn namespace(&self, prefix: &str) -> Result<TestNamespace, Error> {
+        TestNamespace::create(self, prefix).await
+    }
+
+    /// [`eventually`](crate::eventually) with 90 s of patience: for what the cluster's own controllers do.
+    ///
+    /// # Panics
+    /// As [`eventually`](crate::eventually).
+    #[track_caller]
+    pub fn eventually<L: Look>(
+        &self,
+        what: &str,
+        look: impl AsyncFnMut() -> L,
+    ) -> impl Future<Output = L::Found> {
+        crate::eventually(PATIENCE, what, look)
+    }
+}
+
+/// A static is never dropped, so nobody sees at its end whether a test failed.
+fn keep_logs_after_a_panic(folder: &Path) {
+    static HOOK: Once = Once::new();
+    let folder = folder.to_owned();
+    HOOK.call_once(|| {
+        let said = Once::new();
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            before(info);
+            said.call_once(|| {
+                control_plane::keep(&folder);
+                let _ =
+                    writeln!(std::io::stderr(), "the control plane's logs are in {}/logs", folder.display());
+            });
+        }));
+    });
+}
+
+/// Every request says for whom it is.
+fn impersonate(client: Client, user: &str) -> Result<Client, Error> {
+    let user = HeaderValue::from_str(user).map_err(|_| Error::Io {
+        action: format!("speak for the user {user:?}"),
+        source: std::io::ErrorKind::InvalidInput.into(),
+    })?;
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let client = client.clone();
+        request.headers_mut().insert("impersonate-user", user.clone());
+        async move { client.send(request).await }
+    });
+    Ok(Client::new(service, namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_make_is_known_by_its_name() {
+        for make in [Make::ControlPlane, Make::Kubeconfig] {
+            assert_eq!(make.to_string().parse::<Make>().unwrap(), make);
+        }
+        for (name, hint) in
+            [("embedded", "later release"), ("kind", "use control-plane or kubeconfig"), ("", "use ")]
+        {
+            let error = name.parse::<Make>().unwrap_err().to_string();
+            assert!(error.contains(hint), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_kubeconfig_that_is_not_there_is_said_at_once() {
+        let missing = PathBuf::from("/nowhere/kubeconfig");
+        let error = Cluster::kubeconfig(Some(missing)).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/kubeconfig"), "{error}");
+    }
+}

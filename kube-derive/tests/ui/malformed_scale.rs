@@ -1,0 +1,17 @@
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.dev", version = "v1", kind = "Website", status = WebsiteStatus)]
+#[kube(scale(spec_replicas_path = "spec.replicas", status_replicas_path = ".status.sizes[0]"))]
+struct WebsiteSpec {
+    replicas: i32,
+}
+
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+struct WebsiteStatus {
+    replicas: i32,
+}
+
+fn main() {}

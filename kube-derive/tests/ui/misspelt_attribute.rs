@@ -1,0 +1,11 @@
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.dev", version = "v1", kind = "Website", namespace, shortnames = "web")]
+struct WebsiteSpec {
+    replicas: i32,
+}
+
+fn main() {}

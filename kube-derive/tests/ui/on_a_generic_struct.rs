@@ -1,0 +1,11 @@
+use kube_derive::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+#[kube(group = "example.dev", version = "v1", kind = "Website")]
+struct WebsiteSpec<T> {
+    replicas: T,
+}
+
+fn main() {}
