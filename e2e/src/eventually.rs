@@ -118,7 +118,7 @@ mod tests {
     async fn what_is_found_ends_the_waiting() {
         let started = kube_client::clock::now();
         let mut looks = 0;
-        let found = eventually(Duration::from_secs(60), "a fourth look", async || {
+        let found = eventually(Duration::from_mins(1), "a fourth look", async || {
             looks += 1;
             (looks == 4).then_some(looks)
         });

@@ -107,10 +107,14 @@ async fn what_was_written_outlives_the_api_server_on_the_same_port() {
     let cluster = start().await;
     let control = control(&cluster);
     for (ending, name) in [(Ending::Graceful, "graceful"), (Ending::Crash, "crash")] {
-        create(cluster.client().unwrap(), name).await;
+        let version = create(cluster.client().unwrap(), name).await;
+        // With a watch open, for a server that ends in order waits for its watches.
+        let watched = maps(cluster.client().unwrap());
+        let mut events = watched.watch(&WatchParams::default(), &version).await.unwrap();
         let server = control.server();
         control.stop_apiserver(ending).await.unwrap();
         assert!(!answers(&server));
+        while let Some(Ok(_)) = events.next().await {}
         control.start_apiserver().await.unwrap();
         control.start_apiserver().await.unwrap();
         assert_eq!(control.server(), server);

@@ -125,13 +125,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_event_lives_beside_its_object_and_names_it() {
-        let mut map = ConfigMap::default();
-        map.metadata = ObjectMeta {
+        let metadata = ObjectMeta {
             name: Some("a".into()),
             namespace: Some("shop".into()),
             uid: Some("u".into()),
             ..ObjectMeta::default()
         };
+        let map = ConfigMap { metadata, ..ConfigMap::default() };
         let event = recorder().event(&map, Severity::Warning, "Broken", "Repair", "it broke");
         assert_eq!(event.metadata.namespace.as_deref(), Some("shop"));
         assert_eq!(event.metadata.generate_name.as_deref(), Some("a."));

@@ -64,6 +64,11 @@ impl<K> Query<K> {
     pub fn target(&self) -> &Target {
         &self.target
     }
+
+    /// The same without the type.
+    pub fn into_target(self) -> Target {
+        self.target
+    }
 }
 
 impl<K> Clone for Query<K> {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{StreamExt, channel::mpsc};
+use futures::channel::mpsc;
 use http::{Request, Response};
 use kube_client::{Body, BoxError, Client};
 use serde_json::{Value, json};
@@ -125,15 +125,14 @@ impl Server {
             let version = query.get("resourceVersion").cloned().unwrap_or_default();
             let mut state = self.state.lock().unwrap();
             state.log.push(format!("WATCH {path} {version}"));
-            match state.refusals.get_mut(&path).and_then(Vec::pop) {
-                Some(reply) => reply,
-                None => {
-                    let (send, receive) = mpsc::unbounded();
-                    state.watches.insert(path, send);
-                    drop(state);
-                    self.changed.notify_waiters();
-                    return Response::new(Body::from_stream(receive.map(|chunk| chunk)));
-                }
+            if let Some(reply) = state.refusals.get_mut(&path).and_then(Vec::pop) {
+                reply
+            } else {
+                let (send, receive) = mpsc::unbounded();
+                state.watches.insert(path, send);
+                drop(state);
+                self.changed.notify_waiters();
+                return Response::new(Body::from_stream(receive));
             }
         } else {
             self.state.lock().unwrap().log.push(format!("LIST {path}"));

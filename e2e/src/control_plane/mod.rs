@@ -48,8 +48,8 @@ pub use self::builder::ControlPlaneBuilder;
 /// How long a program may take to come up. It takes 2 s on an idle machine; this is for one that compiles meanwhile.
 const READY_WITHIN: Duration = Duration::from_mins(2);
 
-/// How long kube-apiserver may take to end by itself. It waits at most 60 s for requests that are under way.
-const STOPPED_WITHIN: Duration = Duration::from_secs(70);
+/// How long kube-apiserver may take to end by itself. It gives its watches a second, and ends soon after.
+const STOPPED_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often somebody looks whether a program is ready.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -228,7 +228,7 @@ impl<W, T> Drop for LeaderDriver<'_, W, T> {
             term.end();
         }
         self.work_stop.cancel();
-        let _ = (Standing { role: Role::Outside, term: None, ..standing });
+        self.state.send_replace(Standing { role: Role::Outside, term: None, ..standing });
     }
 }
 

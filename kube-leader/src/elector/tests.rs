@@ -111,7 +111,7 @@ impl Stored {
         if self.mood == Mood::RefuseWrites {
             return refusal(500, "InternalError");
         }
-        let lease: Value = serde_json::from_slice(body).expect("JSON");
+        let mut lease: Value = serde_json::from_slice(body).expect("JSON");
         let version = self.lease.as_ref().map(|lease| lease["metadata"]["resourceVersion"].clone());
         match (method.as_str(), version) {
             ("POST", Some(_)) => return refusal(409, "AlreadyExists"),
@@ -132,6 +132,11 @@ impl Stored {
         if spec["leaseDurationSeconds"].as_u64().is_none_or(|seconds| seconds < 1) {
             return refusal(422, "Invalid");
         }
+        if *method == Method::POST {
+            // As an admission webhook may.
+            lease["metadata"]["labels"] = json!({"cost-centre": "7"});
+        }
+        let spec = &lease["spec"];
         self.writes.push((method.clone(), spec["holderIdentity"].as_str().unwrap_or_default().to_owned()));
         self.store(lease);
         (200, self.lease.clone().expect("stored just above"))
@@ -206,6 +211,12 @@ async fn work_begins_once_the_lease_is_written_and_its_end_hands_the_lease_back(
     assert_eq!(outcome, Ok(Outcome::Led { output: 0, released: true }));
     let spec = server.spec();
     assert_eq!((&spec["holderIdentity"], &spec["leaseDurationSeconds"]), (&json!(""), &json!(1)));
+    let labels = server.with(|stored| stored.lease.as_ref().map(|lease| lease["metadata"]["labels"].clone()));
+    assert_eq!(
+        labels,
+        Some(json!({"cost-centre": "7"})),
+        "kept, though the server added it to our own write"
+    );
     let writes = server.with(|stored| stored.writes.clone());
     assert_eq!(writes.first(), Some(&(Method::POST, "a".to_owned())));
     assert!((29..=33).contains(&writes.len()), "a renewal each 2 s: {}", writes.len());

@@ -122,7 +122,9 @@ mod tests {
         ];
         for (changes, net) in rows {
             let mut mailbox = Mailbox::default();
-            changes.into_iter().for_each(|change| mailbox.add(change, false));
+            for change in changes {
+                mailbox.add(change, false);
+            }
             assert_eq!(told(&mut mailbox), [net]);
             assert!(told(&mut mailbox).is_empty(), "told once");
         }

@@ -103,7 +103,9 @@ impl Shared {
         });
         for subscriber in subscribers {
             let mut mailbox = subscriber.mailbox.lock();
-            changes.iter().for_each(|change| mailbox.add(change.clone(), initial));
+            for change in changes {
+                mailbox.add(change.clone(), initial);
+            }
             drop(mailbox);
             subscriber.wake.notify_one();
         }

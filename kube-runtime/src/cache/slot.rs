@@ -74,11 +74,10 @@ impl Slot {
     {
         let mut decoded = self.decoded.lock();
         let known = match &*decoded {
-            Decoded::Nothing => None,
             Decoded::Held(value) => Some(value.clone()),
             Decoded::Lent(value) => value.upgrade(),
             Decoded::Misfit(kind, misfit) if *kind == TypeId::of::<K>() => return Err(misfit.clone()),
-            Decoded::Misfit(..) => None,
+            Decoded::Nothing | Decoded::Misfit(..) => None,
         };
         if let Some(value) = known.and_then(|value| value.downcast::<K>().ok()) {
             return Ok(value);

@@ -88,11 +88,11 @@ mod tests {
     use super::*;
     use crate::scan::{ScanOptions, scan_object};
 
-    fn slot(uid: &str, references: &str) -> Option<Arc<Slot>> {
+    fn slot(uid: &str, references: &str) -> Arc<Slot> {
         let text = format!(
             r#"{{"metadata":{{"namespace":"ns1","name":"c","uid":"{uid}","ownerReferences":[{references}]}}}}"#
         );
-        Some(Arc::new(Slot::new(scan_object(text.as_bytes(), ScanOptions::default()).unwrap())))
+        Arc::new(Slot::new(scan_object(text.as_bytes(), ScanOptions::default()).unwrap()))
     }
 
     fn reference(api_version: &str, kind: &str, name: &str, controller: &str) -> String {
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_primary_object_concerns_itself() {
-        let object = |uid| slot(uid, "");
+        let object = |uid| Some(slot(uid, ""));
         let rows = [
             (None, object("u"), true, vec!["Listed ns1/c"]),
             (None, object("u"), false, vec!["Changed ns1/c"]),
@@ -142,7 +142,7 @@ mod tests {
             (two, vec![], vec!["Related ns1/p1", "Related ns1/p2"]),
             (managed, vec!["Related ns1/p2"], vec!["Related ns1/p1", "Related ns1/p2"]),
         ] {
-            let child = || slot("u", &references);
+            let child = || Some(slot("u", &references));
             assert_eq!(told(&owners_mapping(true, false), None, child(), false), controller_only);
             assert_eq!(told(&owners_mapping(true, true), None, child(), false), any);
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_child_that_moves_or_goes_concerns_the_owner_it_had() {
-        let child = |name| slot("u", &parent(name, CONTROLLER));
+        let child = |name| Some(slot("u", &parent(name, CONTROLLER)));
         let mapping = owners_mapping(true, false);
         assert_eq!(told(&mapping, child("p1"), child("p2"), false), ["Related ns1/p1", "Related ns1/p2"]);
         assert_eq!(told(&mapping, child("p1"), child("p1"), false), ["Related ns1/p1"]);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_cluster_scoped_owner_has_no_namespace() {
-        let child = slot("u", &parent("p", CONTROLLER));
+        let child = Some(slot("u", &parent("p", CONTROLLER)));
         assert_eq!(told(&owners_mapping(false, false), None, child, false), ["Related p"]);
     }
 
@@ -172,7 +172,7 @@ mod tests {
             ("v1", "Parent", false),
             ("demo.test/v1", "Child", false),
         ] {
-            let child = slot("u", &reference(api_version, kind, "p", CONTROLLER));
+            let child = Some(slot("u", &reference(api_version, kind, "p", CONTROLLER)));
             assert_eq!(
                 !told(&owners_mapping(true, false), None, child, false).is_empty(),
                 matches,

@@ -79,12 +79,12 @@ where
     /// Also watches objects that belong to the primary ones: a change of one, or its removal, concerns the object that its
     /// owner reference with `controller: true` names.
     pub fn owns<C: Resource>(self, query: Query<C>) -> Self {
-        self.related(query.target(), false)
+        self.related(query.into_target(), false)
     }
 
     /// Like [`Controller::owns`], but a change concerns every owner of the primary kind: for objects that several share.
     pub fn owns_any<C: Resource>(self, query: Query<C>) -> Self {
-        self.related(query.target(), true)
+        self.related(query.into_target(), true)
     }
 
     /// How many objects may be reconciled at the same time. Default 16; 0 means no limit.
@@ -134,9 +134,9 @@ where
         .await
     }
 
-    fn related(mut self, target: &Target, any: bool) -> Self {
+    fn related(mut self, target: Target, any: bool) -> Self {
         let owner = self.query.target().resource.clone();
-        self.related.push((target.clone(), Mapping::Owners { owner, any }));
+        self.related.push((target, Mapping::Owners { owner, any }));
         self
     }
 }

@@ -120,12 +120,12 @@ async fn a_kind_that_is_absent_or_forbidden_is_waited_for_and_recovers() {
         let server = server(&["a"]);
         server.reply(SECRETS, refusal);
         let rig = Rig::start(&server, 100);
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         assert!(rig.runs().is_empty());
         let asked = server.log().iter().filter(|request| request.contains(SECRETS)).count();
         assert!((3..=12).contains(&asked), "{asked} requests in a minute");
         server.list(SECRETS, "10", &[]);
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         assert_eq!(rig.runs(), ["a 1"]);
         rig.stopped().await.unwrap();
     }

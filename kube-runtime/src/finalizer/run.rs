@@ -145,24 +145,24 @@ mod tests {
         answers: Vec<(u16, Value)>,
     ) -> (String, Result<Action, FinalizerError<Infallible>>) {
         let (api, log) = server(answers);
-        let did = Mutex::new(String::new());
+        let did = Mutex::new(Vec::new());
         let object = Arc::new(serde_json::from_value(object).unwrap());
         let result = finalize(
             &api,
             NAME,
             object,
             async |object: Arc<ConfigMap>| {
-                did.lock().unwrap().push_str(&format!(" apply:{}", object.finalizers().len()));
+                did.lock().unwrap().push(format!(" apply:{}", object.finalizers().len()));
                 Ok(Action::AwaitChange)
             },
             async |_| {
-                did.lock().unwrap().push_str(" cleanup");
+                did.lock().unwrap().push(" cleanup".to_owned());
                 Ok(())
             },
         )
         .await;
         let asked = log.lock().unwrap().join(" ");
-        (format!("{asked}{}", did.into_inner().unwrap()), result)
+        (format!("{asked}{}", did.into_inner().unwrap().concat()), result)
     }
 
     #[tokio::test]

@@ -6,12 +6,13 @@ use super::{ScanOptions, line::WatchLine};
 
 /// From this many bytes on, work is shared out: about 30 Pods.
 ///
-/// Measured on two cores: scanning runs at 1.2 GB/s, so this much takes 110 us in place and could save half of that.
-/// Handing it to a pool at rest takes 10 us in the median and 30 us in the worst tenth. Below, the gain is lost in that;
-/// 256 lines (1.1 MB) take 1,035 us in place and 580 us shared.
+/// Reckoned from two measurements: scanning runs at 1.2 GB/s, so this much takes 110 us in place and could save half of
+/// that on two threads; handing work to sleeping threads takes 10 us in the median and 30 us in the worst tenth. The
+/// place where the two lines cross was not measured on a quiet machine. On a busy one 64 and 128 lines gained nothing,
+/// and 256 (1.1 MB) took 660 us instead of 1,035 at best.
 pub(super) const PARALLEL_FROM: usize = 128 * 1024;
 
-/// The least that one thread takes at a time: 27 us of work, some three times the cost of taking it.
+/// The least that one thread takes at a time: 27 us of work, some three times the median cost of handing it over.
 pub(super) const MIN_SHARE: usize = 32 * 1024;
 
 impl ScanOptions {

@@ -66,7 +66,9 @@ impl<S: Sink> WatchDriver<S> {
                     () = sleep_to(self.machine.deadline()) => vec![Input::Woke],
                 };
                 let now = clock::now();
-                facts.into_iter().for_each(|fact| self.machine.handle(now, fact));
+                for fact in facts {
+                    self.machine.handle(now, fact);
+                }
             }
         }
         .instrument(span)

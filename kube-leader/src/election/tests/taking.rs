@@ -182,6 +182,17 @@ fn another_run_under_the_same_name_is_waited_out_like_anyone_else() {
 }
 
 #[test]
+fn of_two_runs_under_one_name_that_took_the_same_term_only_the_one_that_wrote_it_leads() {
+    script(&[
+        (0, Started, &[ReadLease]),
+        (1, saw(released(0, 3), "1"), &[put(me(1, 1, 4), "1")]),
+        (2, WriteFailed(Fault::Conflict), &[ReadLease]),
+        (3, saw(me(0, 0, 4), "2"), &[]), // the other's: it was acquired at another time
+        (2_403, Woke, &[ReadLease]),
+    ]);
+}
+
+#[test]
 fn a_win_that_is_answered_after_the_renew_deadline_is_not_led_but_renewed() {
     script(&[
         (0, Started, &[ReadLease]),
