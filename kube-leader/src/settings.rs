@@ -99,7 +99,8 @@ impl Settings {
         if deadline >= lease {
             return Err(SettingsError::DeadlineNotBeforeLease { deadline, lease });
         }
-        let longest_retry = retry.mul_f64(1.0 + JITTER);
+        let longest_retry =
+            Duration::try_from_secs_f64(retry.as_secs_f64() * (1.0 + JITTER)).unwrap_or(Duration::MAX);
         if deadline <= longest_retry {
             return Err(SettingsError::RetryTooLong { deadline, longest_retry });
         }
@@ -199,6 +200,13 @@ mod tests {
         ] {
             assert_eq!(ms(lease, deadline, retry), expected, "{lease} / {deadline} / {retry}");
         }
+    }
+
+    #[test]
+    fn a_time_beyond_all_bounds_is_refused_and_no_panic() {
+        let seconds = Duration::from_secs;
+        let settings = Settings::new("ns", "lease", "me").times(seconds(15), seconds(10), Duration::MAX);
+        assert!(matches!(settings.check(), Err(SettingsError::RetryTooLong { .. })));
     }
 
     #[test]

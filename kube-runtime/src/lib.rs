@@ -15,7 +15,7 @@
 //! | [`queue`] | [`queue::Queue`]: what runs next (pure) |
 //! | [`watcher`] | [`watcher::Machine`]: what to ask the server for (pure) |
 //! | [`scan`] | bytes to slots (pure) |
-//! | query | [`Query`], [`Target`]: what to watch |
+//! | query | [`Query`], [`Target`], [`Namespaceable`]: what to watch |
 //! | [`finalizer`], [`conditions`], [`events`] | what most reconcilers need |
 //! | [`stop`] | when to end |
 //!
@@ -63,4 +63,4 @@ pub mod watcher;
 
 pub use cache::{Caches, Delta, Health, Keep, Misfit, Slot, Store, Subscription};
 pub use controller::{Action, Context, Controller, ControllerError, Reconciler};
-pub use query::{Query, Target};
+pub use query::{Namespaceable, Query, Target};

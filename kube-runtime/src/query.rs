@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use kube_core::{ApiResource, NamespaceScope, Resource};
+use kube_core::{ApiResource, DynamicScope, NamespaceScope, Resource};
 
 /// Which objects of kind `K` are meant. A description: no client, nothing running.
 ///
@@ -36,8 +36,15 @@ impl<K: Resource> Query<K> {
     }
 }
 
-impl<K: Resource<Scope = NamespaceScope>> Query<K> {
-    /// Only objects of this namespace.
+/// Scopes whose objects can be in a namespace: that of namespaced kinds, and that of kinds known at run time.
+pub trait Namespaceable {}
+
+impl Namespaceable for NamespaceScope {}
+impl Namespaceable for DynamicScope {}
+
+impl<K: Resource<Scope: Namespaceable>> Query<K> {
+    /// Only objects of this namespace. For a kind known at run time whose objects are in none, the watch reports a problem
+    /// and brings nothing.
     #[must_use]
     pub fn within(mut self, namespace: impl Into<String>) -> Self {
         self.target.namespace = Some(namespace.into());
@@ -110,5 +117,19 @@ impl fmt::Display for Target {
             write!(f, ", fields {fields}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_core::DynamicObject;
+
+    use super::*;
+
+    #[test]
+    fn a_kind_known_at_run_time_can_be_watched_in_one_namespace() {
+        let widgets = ApiResource::new("demo.test", "v1", "Widget", "widgets", true);
+        let query = Query::<DynamicObject>::dynamic(&widgets).within("shop").fields("metadata.name=a");
+        assert_eq!(query.target().to_string(), "widgets.demo.test/v1 in shop, fields metadata.name=a");
     }
 }

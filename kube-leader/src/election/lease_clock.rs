@@ -54,9 +54,11 @@ impl LeaseClock {
         self.version.as_deref()
     }
 
-    /// The number of the next holder's term. Counts on from a Lease that has vanished, so that tokens do not go back.
+    /// The number of the next holder's term. Counts on from a Lease that has vanished, so that tokens do not go back. Ends
+    /// where the field on the server ends: a number that cannot be stored would never be recognised as ours.
     pub(super) fn next_transitions(&self) -> u32 {
-        self.last.as_ref().map_or(0, |record| record.transitions.saturating_add(1))
+        let next = self.last.as_ref().map_or(0, |record| record.transitions.saturating_add(1));
+        next.min(i32::MAX.unsigned_abs())
     }
 }
 

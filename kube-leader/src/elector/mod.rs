@@ -8,8 +8,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
-
 use kube_client::{Client, clock};
 use tokio::{
     sync::watch,
@@ -214,7 +212,7 @@ where
                 self.stopping = true;
                 Input::StopRequested
             }
-            () = sleep_to(wake) => Input::Woke,
+            () = clock::sleep_until(wake) => Input::Woke,
         }
     }
 }
@@ -229,13 +227,6 @@ impl<W, T> Drop for LeaderDriver<'_, W, T> {
         }
         self.work_stop.cancel();
         self.state.send_replace(Standing { role: Role::Outside, term: None, ..standing });
-    }
-}
-
-async fn sleep_to(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }
 

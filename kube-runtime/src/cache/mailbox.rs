@@ -19,7 +19,8 @@ pub struct Delta {
     pub old: Option<Arc<Slot>>,
     /// The state now; none if the object is gone. An object that came and went unseen has its last state as `old`.
     pub new: Option<Arc<Slot>>,
-    /// Whether the object was there when the subscription began and has not changed since.
+    /// Whether the object was there when the subscription began, or came with the first full list, and has not changed
+    /// since.
     pub initial: bool,
 }
 
@@ -73,7 +74,8 @@ impl Mailbox {
 
     /// Everything that has not been told; nothing is left.
     pub(super) fn take(&mut self) -> Vec<Delta> {
-        self.places.clear();
+        // Not cleared but replaced: the table of a first list would stay, and each later `clear` would go through all of it.
+        self.places = HashMap::default();
         mem::take(&mut self.deltas)
     }
 
@@ -138,5 +140,13 @@ mod tests {
         mailbox.begin([at("1")].into_iter());
         mailbox.add(applied(Some("1"), "2"), false);
         assert_eq!(told(&mut mailbox), ["->2"], "a change since then is live");
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back() {
+        let mut mailbox = Mailbox::default();
+        mailbox.begin((0..10_000).map(|i| Arc::new(slot(&format!("n{i}"), "u", "1"))));
+        assert_eq!(mailbox.take().len(), 10_000);
+        assert_eq!(mailbox.places.capacity(), 0);
     }
 }

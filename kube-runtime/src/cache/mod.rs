@@ -49,7 +49,7 @@ use mailbox::Mailbox;
 pub struct Health {
     /// Whether a first full list has come in. Stays true from then on.
     pub synced: bool,
-    /// What went wrong since the last success, and what is done about it.
+    /// What went wrong, and what is done about it; none once requests work again.
     pub problem: Option<Problem>,
 }
 
@@ -131,7 +131,11 @@ impl Writer {
         *self.shared.objects.write() = Arc::new(new);
         let first = !self.shared.health.borrow().synced;
         self.shared.deliver(&changes, first);
-        self.progress(true);
+        // After the delivery, so that who sees it synced has been told of everything.
+        if first {
+            self.shared.health.send_modify(|health| health.synced = true);
+            self.wake_all();
+        }
     }
 
     fn change(&mut self, events: Vec<Event<Scanned>>) {
@@ -149,18 +153,6 @@ impl Writer {
         drop(objects);
         if !changes.is_empty() {
             self.shared.deliver(&changes, false);
-        }
-        self.progress(false);
-    }
-
-    /// Something came in: whatever the problem was, it is over.
-    fn progress(&self, synced: bool) {
-        let changed = self.shared.health.send_if_modified(|health| {
-            let better = Health { synced: health.synced || synced, problem: None };
-            mem::replace(health, better.clone()) != better
-        });
-        if changed {
-            self.wake_all();
         }
     }
 
@@ -183,6 +175,10 @@ impl Sink for Writer {
                     }
                 }
                 Event::InitDone => {
+                    // What came before the list must not be laid over it.
+                    if !live.is_empty() {
+                        self.change(mem::take(&mut live));
+                    }
                     if let Some(listed) = self.listing.take() {
                         self.publish(listed);
                     }
@@ -197,6 +193,11 @@ impl Sink for Writer {
 
     fn report(&mut self, problem: Problem) {
         self.shared.health.send_modify(|health| health.problem = Some(problem));
+        self.wake_all();
+    }
+
+    fn recovered(&mut self) {
+        self.shared.health.send_modify(|health| health.problem = None);
         self.wake_all();
     }
 }

@@ -6,9 +6,12 @@
 use std::{
     collections::HashMap,
     fmt,
+    panic::AssertUnwindSafe,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
+use futures::FutureExt;
 use kube_client::Client;
 use kube_core::Resource;
 use parking_lot::Mutex;
@@ -18,9 +21,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Keep, Shared, Store, Subscription, Writer};
 use crate::{
+    error::panic_message,
     query::{Query, Target},
-    watcher::{self, WatchDriver},
+    watcher::{self, Cause, Fault, Problem, Request, Sink, WatchDriver},
 };
+
+/// How long a watch that panicked waits before it begins anew: long enough that a panic at every list is a line in the log
+/// every half minute and not a load on the server.
+const RESTART_AFTER: Duration = Duration::from_secs(30);
 
 /// The caches of a process. Cheap to clone.
 #[derive(Clone)]
@@ -69,7 +77,8 @@ impl Caches {
         Subscription { subscriber: lease.shared.subscribe(wake), lease }
     }
 
-    /// Waits until the tasks of all watches that nobody uses any more have ended.
+    /// Waits until no watch's task is left. To be called when every store, subscription and controller has gone: a watch
+    /// that is still used runs on, and is waited for.
     pub async fn closed(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
@@ -83,10 +92,17 @@ impl Caches {
         running.retain(|_, lease| lease.strong_count() > 0);
         let shared = Shared::new(target.clone(), keep);
         let lease = Arc::new(Lease { shared: shared.clone(), stop: CancellationToken::new() });
-        let writer = Writer::new(shared);
-        let config = self.inner.config.clone();
-        let driver = WatchDriver::new(self.inner.client.clone(), target.clone(), config, writer);
-        self.inner.tasks.spawn(driver.run(lease.stop.clone()));
+        let (client, config) = (self.inner.client.clone(), self.inner.config.clone());
+        let (target_of, stop) = (target.clone(), lease.stop.clone());
+        let attempt = {
+            let (shared, stop) = (shared.clone(), stop.clone());
+            move || {
+                let writer = Writer::new(shared.clone());
+                WatchDriver::new(client.clone(), target_of.clone(), config.clone(), writer).run(stop.clone())
+            }
+        };
+        let report = move |problem| Writer::new(shared.clone()).report(problem);
+        self.inner.tasks.spawn(keep_running(stop, attempt, report));
         running.insert(target.clone(), Arc::downgrade(&lease));
         lease
     }
@@ -96,6 +112,27 @@ impl fmt::Debug for Caches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let running = self.inner.running.lock();
         f.debug_set().entries(running.iter().filter(|(_, l)| l.strong_count() > 0).map(|(t, _)| t)).finish()
+    }
+}
+
+/// Runs a watch until its stop, whatever happens to it: one that panics begins anew, with a list, while readers keep what they
+/// had. A cache that silently stood still would be worse than any panic.
+async fn keep_running<F>(
+    stop: CancellationToken,
+    mut attempt: impl FnMut() -> F,
+    mut report: impl FnMut(Problem),
+) where
+    F: Future<Output = ()>,
+{
+    while let Err(panic) = AssertUnwindSafe(attempt()).catch_unwind().await {
+        let message = panic_message(&*panic);
+        tracing::error!(panic = message, delay = ?RESTART_AFTER, "a watch panicked and begins anew");
+        let fault = Fault::new(Cause::Panicked, message);
+        report(Problem { during: Request::Watch, fault, failures: 1, delay: RESTART_AFTER });
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(RESTART_AFTER) => {}
+        }
     }
 }
 
@@ -114,5 +151,34 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_panics_is_told_and_begins_anew() {
+        let (attempts, problems) = (Cell::new(0), RefCell::new(Vec::new()));
+        let attempt = || async {
+            attempts.set(attempts.get() + 1);
+            assert_eq!(attempts.get(), 2, "a bug");
+        };
+        keep_running(CancellationToken::new(), attempt, |problem| problems.borrow_mut().push(problem)).await;
+        assert_eq!(attempts.get(), 2);
+        let problems = problems.into_inner();
+        assert!(
+            matches!(&*problems, [one] if one.fault.cause == Cause::Panicked && one.fault.message.contains("a bug"))
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_ends_the_wait_after_a_panic() {
+        let stop = CancellationToken::new();
+        let running = keep_running(stop.clone(), || async { panic!("always") }, |_| stop.cancel());
+        tokio::time::timeout(Duration::from_secs(1), running).await.expect("it ends at the stop");
     }
 }

@@ -64,7 +64,8 @@ impl Slot {
 
     /// The object as a `K`.
     ///
-    /// A slot remembers one type at a time: reading it as another decodes again.
+    /// A slot remembers one type at a time: reading it as another decodes again, and a type that it does not fit stays
+    /// remembered.
     ///
     /// # Errors
     /// The object does not fit the type. Logged as a warning the first time.
@@ -80,16 +81,21 @@ impl Slot {
             Decoded::Nothing | Decoded::Misfit(..) => None,
         };
         if let Some(value) = known.and_then(|value| value.downcast::<K>().ok()) {
+            if keep == Keep::Decoded {
+                *decoded = Decoded::Held(value.clone());
+            }
             return Ok(value);
         }
         match parse::<K>(&self.scanned) {
             Ok(value) => {
                 let value = Arc::new(value);
                 let shared: Shared = value.clone();
-                *decoded = match keep {
-                    Keep::Bytes => Decoded::Lent(Arc::downgrade(&shared)),
-                    Keep::Decoded => Decoded::Held(shared),
-                };
+                match (&*decoded, keep) {
+                    // Another type's misfit is not forgotten, or it would be told again at its next reader.
+                    (Decoded::Misfit(..), _) => {}
+                    (_, Keep::Bytes) => *decoded = Decoded::Lent(Arc::downgrade(&shared)),
+                    (_, Keep::Decoded) => *decoded = Decoded::Held(shared),
+                }
                 Ok(value)
             }
             Err(misfit) => {
@@ -175,5 +181,23 @@ mod tests {
         assert!(misfit.message.contains("data.k"), "{}", misfit.message);
         assert!(Arc::ptr_eq(&misfit, &slot.decode::<ConfigMap>(Keep::Bytes).unwrap_err()));
         assert!(slot.decode::<DynamicObject>(Keep::Bytes).is_ok());
+    }
+
+    #[test]
+    fn a_misfit_is_told_once_however_many_types_read_the_slot() {
+        let text = br#"{"metadata":{"name":"b"},"data":{"k":5}}"#;
+        let slot = Slot::new(crate::scan::scan_object(text, crate::scan::ScanOptions::default()).unwrap());
+        let misfit = slot.decode::<ConfigMap>(Keep::Bytes).unwrap_err();
+        assert!(slot.decode::<DynamicObject>(Keep::Bytes).is_ok());
+        assert!(Arc::ptr_eq(&misfit, &slot.decode::<ConfigMap>(Keep::Bytes).unwrap_err()));
+    }
+
+    #[test]
+    fn a_value_that_was_lent_is_kept_once_somebody_wants_it_kept() {
+        let slot = slot("a", "u", "1");
+        let lent = slot.decode::<ConfigMap>(Keep::Bytes).unwrap();
+        let weak = Arc::downgrade(&slot.decode::<ConfigMap>(Keep::Decoded).unwrap());
+        drop(lent);
+        assert!(weak.upgrade().is_some());
     }
 }

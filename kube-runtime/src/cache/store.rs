@@ -6,7 +6,7 @@ use kube_core::ObjectKey;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
-use super::{Health, Misfit, Slot, registry::Lease};
+use super::{Health, Keep, Misfit, Slot, registry::Lease};
 use crate::query::Target;
 
 /// Typed reading access to a cache. Cheap to clone; the watch stays open while one is held.
@@ -23,6 +23,10 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Store<K> {
         Self { lease, kind: PhantomData }
     }
 
+    pub(crate) fn keep(&self) -> Keep {
+        self.lease.shared().keep
+    }
+
     /// The object with this key; `None` if there is none, or if it does not fit `K`.
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.try_get(key)?.ok()
@@ -31,12 +35,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Store<K> {
     /// The object with this key, if there is one, or why it does not fit `K`.
     pub fn try_get(&self, key: &ObjectKey) -> Option<Result<Arc<K>, Arc<Misfit>>> {
         let slot = self.slot(key)?;
-        Some(slot.decode(self.lease.shared().keep))
+        Some(slot.decode(self.keep()))
     }
 
     /// Every object that fits `K`, in no order: all of one moment.
     pub fn all(&self) -> Vec<Arc<K>> {
-        let keep = self.lease.shared().keep;
+        let keep = self.keep();
         self.slots().iter().filter_map(|slot| slot.decode(keep).ok()).collect()
     }
 

@@ -91,7 +91,7 @@ fn a_dropped_subscriber_costs_nothing() {
 }
 
 #[test]
-fn a_problem_is_shown_until_something_comes_in_and_wakes_who_waits() {
+fn a_problem_is_shown_until_it_is_over_and_wakes_who_waits() {
     let (shared, mut writer) = shared();
     let wake = Arc::new(Notify::new());
     let _subscriber = shared.subscribe(wake.clone());
@@ -105,7 +105,10 @@ fn a_problem_is_shown_until_something_comes_in_and_wakes_who_waits() {
     writer.report(problem.clone());
     assert!(wake.notified().now_or_never().is_some());
     assert_eq!(*shared.health.borrow(), Health { synced: false, problem: Some(problem) });
+    writer.recovered();
+    assert!(wake.notified().now_or_never().is_some());
     feed(&mut writer, vec![Event::Init, Event::InitDone]);
+    assert!(wake.notified().now_or_never().is_some());
     assert_eq!(*shared.health.borrow(), Health { synced: true, problem: None });
 }
 
@@ -117,4 +120,13 @@ fn a_reader_that_holds_a_set_sees_no_later_change() {
     feed(&mut writer, vec![Event::Apply(scanned("b", "v", "2"))]);
     assert_eq!(held.len(), 1);
     assert_eq!(names(&shared), ["a", "b"]);
+}
+
+#[test]
+fn events_of_one_turn_are_taken_in_their_order() {
+    let (shared, mut writer) = shared();
+    let apply = |version| Event::Apply(scanned("a", "u", version));
+    let list = [Event::Init, Event::InitApply(scanned("a", "u", "2")), Event::InitDone];
+    feed(&mut writer, std::iter::once(apply("1")).chain(list).collect());
+    assert_eq!(shared.objects.read()["a"].resource_version(), "2");
 }

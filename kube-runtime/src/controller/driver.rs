@@ -3,7 +3,7 @@
 //! In: deltas of the sources, ends of runs, the stop. Out: running reconciles. The queue decides what runs when; this
 //! loop drains its orders, waits for the next fact, and hands it over.
 
-use std::{marker::PhantomData, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use kube_client::clock;
 use kube_core::ObjectKey;
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     cache::{Caches, Store, Subscription},
-    queue::{Input, Outcome, Output, Queue, Trigger},
+    queue::{Input, LONGEST_DELAY, Outcome, Output, Queue, Trigger},
 };
 
 /// Most reconciles started before the sources and ended runs get a turn.
@@ -39,7 +39,6 @@ pub(super) struct ControllerDriver<K, R> {
     pub(super) workers: Workers<R>,
     pub(super) caches: Caches,
     pub(super) grace: std::time::Duration,
-    pub(super) kind: PhantomData<fn() -> K>,
 }
 
 /// Where the controller is in its life.
@@ -75,9 +74,18 @@ where
                 () = stop.cancelled(), if stopping.is_none() => {
                     let now = clock::now();
                     self.queue.handle(now, Input::Stopped);
-                    phase = Phase::Stopping(now + self.grace);
+                    phase = Phase::Stopping(now + self.grace.min(LONGEST_DELAY));
                 }
-                ended = self.workers.next_ended() => self.ended(ended),
+                ended = self.workers.next_ended() => {
+                    self.ended(ended);
+                    // Reconciles that end all the time must not keep the sources from being heard.
+                    self.collect();
+                }
+                () = clock::sleep_until(stopping), if stopping.is_some() => {
+                    let running = self.queue.running();
+                    self.workers.cancel().await;
+                    return Err(ControllerError::Cancelled { running, grace: self.grace });
+                }
                 () = self.wake.notified() => {
                     self.collect();
                     if matches!(phase, Phase::Syncing) && self.synced() {
@@ -85,11 +93,8 @@ where
                         phase = Phase::Running;
                     }
                 }
-                () = sleep_to(self.queue.deadline()) => self.queue.handle(clock::now(), Input::Woke),
-                () = sleep_to(stopping), if stopping.is_some() => {
-                    let running = self.queue.running();
-                    self.workers.cancel().await;
-                    return Err(ControllerError::Cancelled { running, grace: self.grace });
+                () = clock::sleep_until(self.queue.deadline()) => {
+                    self.queue.handle(clock::now(), Input::Woke);
                 }
                 () = std::future::ready(()), if self.queue.has_orders() => {}
             }
@@ -107,7 +112,8 @@ where
                     None => self.finished(key, Outcome::AwaitChange),
                     Some(slot) => {
                         let (client, caches) = (self.caches.client().clone(), self.caches.clone());
-                        self.workers.start(slot, Context { client, caches, key, reason, attempt });
+                        let context = Context { client, caches, key, reason, attempt };
+                        self.workers.start(slot, self.store.keep(), context);
                     }
                 },
             }
@@ -159,12 +165,5 @@ where
 
     fn synced(&self) -> bool {
         self.sources.iter().all(|source| source.subscription.health().synced)
-    }
-}
-
-async fn sleep_to(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }

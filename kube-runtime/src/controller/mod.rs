@@ -16,7 +16,7 @@ mod reconciler;
 mod tests;
 mod worker;
 
-use std::{marker::PhantomData, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use kube_client::clock;
 use kube_core::Resource;
@@ -54,7 +54,7 @@ const GRACE: Duration = Duration::from_secs(20);
 /// };
 /// Controller::new(Query::<Deployment>::all())
 ///     .owns(Query::<ConfigMap>::all())
-///     .run(&Caches::new(client), move |deployment, context| reconcile(deployment, context), stop::on_signal())
+///     .run(&Caches::new(client), reconcile, stop::on_signal())
 ///     .await
 /// # }
 /// ```
@@ -93,14 +93,16 @@ where
         self
     }
 
-    /// How long running reconciles may take to end when the controller stops. Default 20 s.
+    /// How long running reconciles may take to end when the controller stops. Default 20 s: below the 30 s after which a
+    /// Pod is killed.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
     /// Runs until `stop`: then no reconcile starts any more, running ones end or are cancelled when the grace is over, and
-    /// all tasks are gone when this returns.
+    /// all of them are gone when this returns. Watches that nobody else uses have been told to end by then;
+    /// [`Caches::closed`] waits until they have.
     ///
     /// # Errors
     /// [`ControllerError::Cancelled`] if reconciles had to be cancelled. No failure of a request ends it.
@@ -128,7 +130,6 @@ where
             workers: Workers::new(reconciler, self.query.target().resource.kind.to_string()),
             caches: caches.clone(),
             grace: self.grace,
-            kind: PhantomData,
         }
         .run(stop)
         .await

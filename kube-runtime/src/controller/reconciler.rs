@@ -14,7 +14,8 @@ use crate::{cache::Caches, queue::Reason};
 ///
 /// Every `Fn(Arc<K>, Context) -> Future<Output = Result<Action, E>>` is one.
 pub trait Reconciler<K>: Send + Sync + 'static {
-    /// Why it failed. Retried after a growing delay, and logged with its sources.
+    /// Why it failed. Retried after a growing delay, and logged with its sources. A [`kube_client::Error`] among these that
+    /// says when to try again (`Retry-After`) is heeded, up to 5 minutes.
     type Error: Into<Box<dyn Error + Send + Sync>>;
 
     /// Reconciles one object. Dropped in the middle (at its next await) when the controller stops and the grace is over.

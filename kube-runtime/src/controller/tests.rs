@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Instant,
 };
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -254,4 +255,115 @@ async fn the_last_user_of_a_watch_closes_it() {
     assert_eq!(again.len(), 2);
     drop(again);
     tokio::time::timeout(Duration::from_secs(1), caches.closed()).await.expect("no task is left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_are_seen_however_busy_the_reconciles_are() {
+    let names: Vec<String> = (0..600).map(|i| format!("m{i}")).collect();
+    let server = server(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let (stop, late) = (CancellationToken::new(), Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let (token, seen, caches) = (stop.clone(), late.clone(), Caches::new(server.client()));
+    let reconcile = move |map: Arc<ConfigMap>, _: Context| {
+        seen.fetch_or(map.name() == "late", std::sync::atomic::Ordering::SeqCst);
+        async { Ok::<_, std::convert::Infallible>(Action::RequeueAfter(Duration::ZERO)) }
+    };
+    let controller = tokio::spawn(async move {
+        Controller::new(Query::<ConfigMap>::all()).concurrency(0).run(&caches, reconcile, token).await
+    });
+    server.event(MAPS, "ADDED", &config_map("late", "11", &json!({}))).await;
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(late.load(std::sync::atomic::Ordering::SeqCst));
+    stop.cancel();
+    controller.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_grace_can_be_set() {
+    let server = server(&[]);
+    let (stop, caches) = (CancellationToken::new(), Caches::new(server.client()));
+    stop.cancel();
+    let reconcile =
+        async |_: Arc<ConfigMap>, _: Context| Ok::<_, std::convert::Infallible>(Action::AwaitChange);
+    let controller = Controller::new(Query::<ConfigMap>::all()).grace(Duration::MAX);
+    controller.run(&caches, reconcile, stop).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_waits_as_long_as_the_server_asks() {
+    let server = server(&["a"]);
+    let (stop, caches) = (CancellationToken::new(), Caches::new(server.client()));
+    let runs = Arc::<Mutex<Vec<Instant>>>::default();
+    let (token, seen) = (stop.clone(), runs.clone());
+    let reconcile = move |_: Arc<ConfigMap>, _: Context| {
+        seen.lock().unwrap().push(clock::now());
+        let details = kube_core::StatusDetails { retry_after_seconds: Some(30), ..Default::default() };
+        let status = kube_core::Status { code: 429, details: Some(details), ..Default::default() };
+        let busy = kube_client::ApiError::new(http::Method::GET, "/x", status);
+        // However deep the refusal is in what the reconciler makes of it.
+        async {
+            Err::<Action, _>(crate::finalizer::FinalizerError::<std::convert::Infallible>::Add(busy.into()))
+        }
+    };
+    let controller = tokio::spawn(async move {
+        Controller::new(Query::<ConfigMap>::all()).run(&caches, reconcile, token).await
+    });
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let runs = runs.lock().unwrap().clone();
+    let gaps: Vec<_> = runs.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!((5..=10).contains(&gaps.len()) && gaps.iter().all(|gap| gap.as_secs() >= 30), "{gaps:?}");
+    stop.cancel();
+    controller.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_works_again_has_no_problem_also_when_nothing_happens() {
+    let server = server(&["a"]);
+    let caches = Caches::new(server.client());
+    let store = caches.store(&Query::<ConfigMap>::all(), Keep::Bytes);
+    let mut health = store.health();
+    store.synced().await;
+    let refused = json!({ "kind": "Status", "code": 403, "reason": "Forbidden" });
+    server.event(MAPS, "ERROR", &refused).await;
+    health.wait_for(|health| health.problem.is_some()).await.unwrap();
+    let cure = health.wait_for(|health| health.problem.is_none());
+    tokio::time::timeout(Duration::from_secs(10), cure).await.expect("in time").unwrap();
+    assert_eq!(server.log().iter().filter(|request| request.starts_with("LIST")).count(), 1);
+}
+
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "dropped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_before_the_first_await_or_while_being_cancelled_leaves_nothing_behind() {
+    let server = server(&["early", "late", "good"]);
+    let (stop, caches, runs) =
+        (CancellationToken::new(), Caches::new(server.client()), Arc::<Mutex<Vec<String>>>::default());
+    let (token, seen) = (stop.clone(), runs.clone());
+    let reconcile = move |map: Arc<ConfigMap>, _: Context| {
+        seen.lock().unwrap().push(map.name().to_owned());
+        assert_ne!(map.name(), "early");
+        async move {
+            if map.name() == "late" {
+                let _panics = PanicsWhenDropped;
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, std::convert::Infallible>(Action::AwaitChange)
+        }
+    };
+    let controller = tokio::spawn(async move {
+        Controller::new(Query::<ConfigMap>::all()).run(&caches, reconcile, token).await
+    });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let ran = |name| runs.lock().unwrap().iter().filter(|run| *run == name).count();
+    assert!(ran("early") > 2 && ran("late") == 1 && ran("good") == 1, "{:?}", runs.lock().unwrap());
+    stop.cancel();
+    let result = controller.await.expect("no panic comes out");
+    assert_eq!(result, Err(ControllerError::Cancelled { running: 1, grace: GRACE }));
 }

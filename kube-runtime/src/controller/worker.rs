@@ -3,7 +3,7 @@
 //! In: a key's slot, a reconciler. Out: an [`Ended`] on a channel. A panic is a failure of that key; a guard reports for a task that
 //! is cancelled, so that a key's mark in the queue is always freed. Does not decide what follows from an outcome.
 
-use std::{any::Any, error::Error, panic::AssertUnwindSafe, sync::Arc};
+use std::{error::Error, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use kube_core::ObjectKey;
@@ -14,8 +14,9 @@ use tracing::Instrument;
 use super::{Action, Context, Reconciler};
 use crate::{
     cache::{Keep, Slot},
-    error::chain,
+    error::{causes, chain, panic_message},
     queue::Outcome,
+    watcher::MAX_RETRY_AFTER,
 };
 
 /// The end of a run.
@@ -40,8 +41,8 @@ impl<R> Workers<R> {
         Self { reconciler: Arc::new(reconciler), kind, tasks: JoinSet::new(), ended, inbox }
     }
 
-    /// Starts a reconcile of what is in the slot.
-    pub(super) fn start<K>(&mut self, slot: Arc<Slot>, context: Context)
+    /// Starts a reconcile of what is in the slot, whose cache has this policy.
+    pub(super) fn start<K>(&mut self, slot: Arc<Slot>, keep: Keep, context: Context)
     where
         K: DeserializeOwned + Send + Sync + 'static,
         R: Reconciler<K>,
@@ -54,7 +55,7 @@ impl<R> Workers<R> {
             async move {
                 // Declared before the reconcile's future, and so dropped after it.
                 let report = report;
-                let outcome = run(&*reconciler, &slot, context).await;
+                let outcome = run(&*reconciler, &slot, keep, context).await;
                 report.done(outcome);
             }
             .instrument(span),
@@ -113,30 +114,34 @@ impl Drop for Report {
     }
 }
 
-async fn run<K, R>(reconciler: &R, slot: &Slot, context: Context) -> Outcome
+async fn run<K, R>(reconciler: &R, slot: &Slot, keep: Keep, context: Context) -> Outcome
 where
     K: DeserializeOwned + Send + Sync + 'static,
     R: Reconciler<K>,
 {
-    // One that does not fit its type was told by the slot, and is left alone until it changes.
-    let Ok(object) = slot.decode::<K>(Keep::Bytes) else { return Outcome::AwaitChange };
-    let reconcile = async { reconciler.reconcile(object, context).await };
-    match AssertUnwindSafe(reconcile).catch_unwind().await {
-        Ok(Ok(Action::AwaitChange)) => Outcome::AwaitChange,
-        Ok(Ok(Action::RequeueAfter(delay))) => Outcome::RequeueAfter(delay),
-        Ok(Err(error)) => {
-            let error: Box<dyn Error + Send + Sync> = error.into();
-            tracing::warn!(error = chain(&*error), "reconcile failed");
-            Outcome::Failed { retry_after: None }
+    // All that is the author's: the type's decoding, the reconcile, the words of its error.
+    let reconcile = async {
+        // One that does not fit its type was told by the slot, and is left alone until it changes.
+        let Ok(object) = slot.decode::<K>(keep) else { return Outcome::AwaitChange };
+        match reconciler.reconcile(object, context).await {
+            Ok(Action::AwaitChange) => Outcome::AwaitChange,
+            Ok(Action::RequeueAfter(delay)) => Outcome::RequeueAfter(delay),
+            Err(error) => {
+                let error: Box<dyn Error + Send + Sync> = error.into();
+                tracing::warn!(error = chain(&*error), "reconcile failed");
+                Outcome::Failed { retry_after: retry_after(&*error) }
+            }
         }
-        Err(panic) => {
-            tracing::error!(panic = message_of(&*panic), "reconcile panicked");
-            Outcome::Failed { retry_after: None }
-        }
-    }
+    };
+    AssertUnwindSafe(reconcile).catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(panic = panic_message(&*panic), "reconcile panicked");
+        Outcome::Failed { retry_after: None }
+    })
 }
 
-fn message_of(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("not a message")
+/// How long the server wants to be left alone, if a refusal is among the error's causes. Not longer than a watcher would
+/// heed it, and for the same reason.
+fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
+    let asked = causes(error).find_map(|cause| cause.downcast_ref::<kube_client::Error>()?.retry_after())?;
+    Some(asked.min(MAX_RETRY_AFTER))
 }

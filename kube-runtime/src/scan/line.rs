@@ -33,7 +33,7 @@ pub enum WatchLine {
         /// Whether the initial events of a streaming list are complete with it.
         initial_events_end: bool,
     },
-    /// The watch failed; nothing follows. An object that is no readable `Status` counts as an internal error (500).
+    /// The watch failed; nothing follows. An object that has neither code nor reason counts as an internal error (500).
     Error(Status),
     /// The line could not be understood.
     Bad {
@@ -136,7 +136,10 @@ fn bookmark(source: Source<'_>, object: &Walk) -> Result<WatchLine, ScanError> {
 
 /// An error that cannot be read is an error all the same.
 fn status(object: &[u8]) -> Status {
-    serde_json::from_slice(object).unwrap_or_else(|_| Status::from_response(500, object))
+    match serde_json::from_slice::<Status>(object) {
+        Ok(status) if status.code != 0 || !status.reason.is_empty() => status,
+        Ok(_) | Err(_) => Status::from_response(500, object),
+    }
 }
 
 fn bad(error: ScanError) -> WatchLine {

@@ -5,12 +5,13 @@
 //! connection is scanned and handed over as one batch, in order. A request is a future that is held, not awaited, so that
 //! a stop or a deadline is never kept waiting; replacing it closes its connection or stream.
 
-use std::time::Instant;
+use std::mem;
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kube_client::{ByteStream, Client, LineSplitter, clock};
-use kube_core::{Endpoint, ListParams, WatchParams};
+use http::Request;
+use kube_client::{ByteStream, Client, LineSplitter, LineTooLong, TimeLimit, clock};
+use kube_core::{Endpoint, ListParams, RequestError, WatchParams};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -31,6 +32,8 @@ pub(crate) trait Sink: Send + 'static {
     fn accept(&mut self, events: Vec<Event<Scanned>>) -> impl Future<Output = ()> + Send;
     /// Something went wrong, and this is what is done about it.
     fn report(&mut self, problem: Problem);
+    /// Whatever was reported is over.
+    fn recovered(&mut self);
 }
 
 /// One watch: a machine, its requests, its sink.
@@ -38,19 +41,18 @@ pub(crate) trait Sink: Send + 'static {
 pub(crate) struct WatchDriver<S> {
     machine: Machine<Scanned>,
     requests: Requests,
-    target: Target,
     sink: S,
 }
 
 impl<S: Sink> WatchDriver<S> {
     pub(crate) fn new(client: Client, target: Target, config: Config, sink: S) -> Self {
-        let requests = Requests { client, target: target.clone(), in_flight: InFlight::Nothing };
-        Self { machine: Machine::new(config, clock::seed()), requests, target, sink }
+        let requests = Requests { client, target, in_flight: InFlight::Nothing };
+        Self { machine: Machine::new(config, clock::seed()), requests, sink }
     }
 
     /// Runs until `stop`. Faults never end it.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let span = tracing::info_span!("watch", target = %self.target);
+        let span = tracing::info_span!("watch", target = %self.requests.target);
         async {
             self.machine.handle(clock::now(), Input::Started);
             while !stop.is_cancelled() {
@@ -63,7 +65,7 @@ impl<S: Sink> WatchDriver<S> {
                     biased;
                     () = stop.cancelled() => vec![Input::Stopped],
                     facts = self.requests.next_facts() => facts,
-                    () = sleep_to(self.machine.deadline()) => vec![Input::Woke],
+                    () = clock::sleep_until(self.machine.deadline()) => vec![Input::Woke],
                 };
                 let now = clock::now();
                 for fact in facts {
@@ -90,20 +92,24 @@ impl<S: Sink> WatchDriver<S> {
                 Some(Output::Report(problem)) => {
                     tracing::warn!(during = ?problem.during, failures = problem.failures, delay = ?problem.delay,
                         "{}", problem.fault);
+                    // What came before it is told before it.
+                    self.hand_over(&mut events).await;
                     self.sink.report(problem);
+                }
+                Some(Output::Recovered) => {
+                    tracing::info!("requests work again");
+                    self.hand_over(&mut events).await;
+                    self.sink.recovered();
                 }
             }
         }
-        if !events.is_empty() {
-            self.sink.accept(events).await;
-        }
+        self.hand_over(&mut events).await;
     }
-}
 
-async fn sleep_to(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
+    async fn hand_over(&mut self, events: &mut Vec<Event<Scanned>>) {
+        if !events.is_empty() {
+            self.sink.accept(mem::take(events)).await;
+        }
     }
 }
 
@@ -130,11 +136,11 @@ impl Requests {
             continue_token,
             ..ListParams::default()
         };
-        let request = self.endpoint().and_then(|endpoint| endpoint.list(&params));
+        let request = prepared(self.endpoint().and_then(|endpoint| endpoint.list(&params)));
         let client = self.client.clone();
         self.in_flight = InFlight::Listing(
             async move {
-                let body = client.request_bytes(request.map_err(garbled)?).await.map_err(|e| fault(&e))?;
+                let body = client.request_bytes(request?).await.map_err(|e| fault(&e))?;
                 scan_list(&body).map_err(garbled)
             }
             .boxed(),
@@ -148,14 +154,14 @@ impl Requests {
             timeout_seconds: Some(timeout_seconds),
             ..WatchParams::default()
         };
-        let request = self.endpoint().and_then(|endpoint| endpoint.watch(&params, resource_version));
+        let request =
+            prepared(self.endpoint().and_then(|endpoint| endpoint.watch(&params, resource_version)));
         let client = self.client.clone();
-        self.in_flight = InFlight::Opening(
-            async move { client.stream(request.map_err(garbled)?).await.map_err(|e| fault(&e)) }.boxed(),
-        );
+        self.in_flight =
+            InFlight::Opening(async move { client.stream(request?).await.map_err(|e| fault(&e)) }.boxed());
     }
 
-    fn endpoint(&self) -> Result<Endpoint, kube_core::RequestError> {
+    fn endpoint(&self) -> Result<Endpoint, RequestError> {
         Endpoint::new(&self.target.resource, self.target.namespace.as_deref())
     }
 
@@ -191,6 +197,15 @@ impl Requests {
     }
 }
 
+/// A request without the client's own time limits. The machine has a deadline for each of its requests, which a user can
+/// set; a shorter one below would make that setting a lie (a large page may take longer than a unary request), and would
+/// report the same silence under another name.
+fn prepared(request: Result<Request<Vec<u8>>, RequestError>) -> Result<Request<Vec<u8>>, Fault> {
+    let mut request = request.map_err(garbled)?;
+    request.extensions_mut().insert(TimeLimit(None));
+    Ok(request)
+}
+
 /// The facts of one read of a watch, and whether the watch is over with it.
 fn read(
     splitter: &mut LineSplitter,
@@ -204,7 +219,7 @@ fn read(
                 match splitter.next_line() {
                     Ok(Some(line)) => lines.push(line),
                     Ok(None) => break None,
-                    Err(error) => break Some(Input::WatchFailed(garbled(error))),
+                    Err(error) => break Some(too_long(error)),
                 }
             }
         }
@@ -218,7 +233,7 @@ fn read(
                 );
                 Some(Input::WatchEnded)
             }
-            Err(error) => Some(Input::WatchFailed(garbled(error))),
+            Err(error) => Some(too_long(error)),
         },
     };
     let over = end.is_some();
@@ -226,9 +241,14 @@ fn read(
     (facts, over)
 }
 
+/// As bad as a line that cannot be read: the same watch would bring it again, and only a list leads past it.
+fn too_long(error: LineTooLong) -> Input<Scanned> {
+    Input::BadLine { message: error.to_string() }
+}
+
 fn page_received(page: ListPage) -> Input<Scanned> {
     let items =
-        page.items.into_iter().filter_map(|item| item.map_err(|error| tell_unkeyed(&error)).ok()).collect();
+        page.items.into_iter().filter_map(|item| item.map_err(|error| tell_left_out(&error)).ok()).collect();
     Input::PageReceived {
         items,
         resource_version: page.resource_version,
@@ -255,17 +275,20 @@ fn line_read(line: WatchLine) -> Input<Scanned> {
             WireEvent::Bookmark { resource_version, initial_events_end }
         }
         WatchLine::Error(status) => WireEvent::Error(Fault::from(&status)),
-        // One object that has no name does not stop its kind: the watch has come this far all the same.
+        // One object that has no name, or cannot be kept, does not stop its kind: the watch has come this far all the same.
+        // The removal of such an object could be told by `error.key` alone. It is not: the API server writes no object that
+        // has a key and cannot be kept (no UTF-8, a uid that is no string, 4 GiB), so the key would never be of use; and the
+        // next list would remove it.
         WatchLine::Bad { error, resource_version: Some(resource_version) } if !error.is_malformed() => {
-            tell_unkeyed(&error);
+            tell_left_out(&error);
             WireEvent::Bookmark { resource_version, initial_events_end: false }
         }
         WatchLine::Bad { error, .. } => return Input::BadLine { message: error.to_string() },
     })
 }
 
-fn tell_unkeyed(error: &ScanError) {
-    tracing::warn!(%error, "object left out: it has no usable name");
+fn tell_left_out(error: &ScanError) {
+    tracing::warn!(%error, "left out: not an object that can be kept under its name");
 }
 
 fn garbled(error: impl std::fmt::Display) -> Fault {

@@ -149,6 +149,10 @@ impl<T> Machine<T> {
                 self.order(Output::Cancel);
                 self.watch_failed(now, resource_version, silent("no answer before the deadline"))
             }
+            State::Watching(mut watch) if now < watch.until => {
+                self.settle(now, &mut watch);
+                State::Watching(watch)
+            }
             State::Watching(watch) => {
                 self.order(Output::Cancel);
                 self.watch_broke(now, watch, silent("not ended by the server when it was due"))
@@ -190,6 +194,12 @@ impl<T> Machine<T> {
         resource_version: String,
         continue_token: Option<String>,
     ) -> State {
+        // A watch from "" would start at whatever is most recent then. And what has no version is no list, whatever its code:
+        // an empty object from something in between would say that every object is gone.
+        if resource_version.is_empty() {
+            let fault = Fault::new(Cause::Garbled, "a list without a resourceVersion");
+            return self.list_failed(now, page, fault);
+        }
         self.streak.page_received();
         if page.opens_list() {
             self.emit(Event::Init);
@@ -198,6 +208,7 @@ impl<T> Machine<T> {
         if let Some(continue_token) = continue_token.filter(|token| !token.is_empty()) {
             return self.begin(now, Step::List(page.following(continue_token)));
         }
+        self.recovered();
         self.emit(Event::InitDone);
         self.begin(now, Step::Watch { resource_version })
     }
@@ -220,28 +231,29 @@ impl<T> Machine<T> {
         let longest = self.config.watch_timeout.saturating_add(self.config.watch_margin);
         State::Watching(Watch {
             resource_version,
-            healthy_at: after(now, self.config.healthy_after),
+            healthy_at: Some(after(now, self.config.healthy_after)),
             until: after(now, longest),
         })
     }
 
     fn watch_event(&mut self, now: Instant, mut watch: Watch, event: WireEvent<T>) -> State {
-        let resource_version = match event {
+        let (event, resource_version) = match event {
             WireEvent::Added { item, resource_version } | WireEvent::Modified { item, resource_version } => {
-                self.emit(Event::Apply(item));
-                resource_version
+                (Some(Event::Apply(item)), resource_version)
             }
-            WireEvent::Deleted { item, resource_version } => {
-                self.emit(Event::Delete(item));
-                resource_version
-            }
-            WireEvent::Bookmark { resource_version, initial_events_end: _ } => resource_version,
+            WireEvent::Deleted { item, resource_version } => (Some(Event::Delete(item)), resource_version),
+            WireEvent::Bookmark { resource_version, initial_events_end: _ } => (None, resource_version),
             WireEvent::Error(fault) => {
                 self.order(Output::Cancel);
                 return self.watch_broke(now, watch, fault);
             }
         };
-        watch.healthy_at = now;
+        if watch.healthy_at.take().is_some() {
+            self.watch_worked();
+        }
+        if let Some(event) = event {
+            self.emit(event);
+        }
         // A watch from "" would start at whatever is most recent then, and what happened before would be lost.
         if !resource_version.is_empty() {
             watch.resource_version = resource_version;
@@ -249,9 +261,9 @@ impl<T> Machine<T> {
         State::Watching(watch)
     }
 
-    fn bad_line(&mut self, now: Instant, watch: Watch, message: String) -> State {
+    fn bad_line(&mut self, now: Instant, mut watch: Watch, message: String) -> State {
         self.order(Output::Cancel);
-        self.settle(now, &watch);
+        self.settle(now, &mut watch);
         let then = if self.streak.bad_line() {
             Step::List(Page::NEW_LIST)
         } else {
@@ -262,11 +274,11 @@ impl<T> Machine<T> {
         self.go_on(now, then, delay, Request::Watch, Fault::new(Cause::Garbled, message))
     }
 
-    fn watch_ended(&mut self, now: Instant, watch: Watch) -> State {
-        if now < watch.healthy_at {
+    fn watch_ended(&mut self, now: Instant, mut watch: Watch) -> State {
+        self.settle(now, &mut watch);
+        if watch.healthy_at.is_some() {
             return self.ended_empty(now, watch.resource_version);
         }
-        self.streak.watch_worked();
         self.begin(now, Step::Watch { resource_version: watch.resource_version })
     }
 
@@ -284,8 +296,8 @@ impl<T> Machine<T> {
     }
 
     /// An open watch failed.
-    fn watch_broke(&mut self, now: Instant, watch: Watch, fault: Fault) -> State {
-        self.settle(now, &watch);
+    fn watch_broke(&mut self, now: Instant, mut watch: Watch, fault: Fault) -> State {
+        self.settle(now, &mut watch);
         self.watch_failed(now, watch.resource_version, fault)
     }
 
@@ -310,6 +322,7 @@ impl<T> Machine<T> {
     /// Reports the fault and does `then` after `delay`.
     fn go_on(&mut self, now: Instant, then: Step, delay: Duration, during: Request, fault: Fault) -> State {
         let failures = if delay.is_zero() { 0 } else { self.streak.failures() };
+        self.streak.reported();
         self.order(Output::Report(Problem { during, fault, failures, delay }));
         if delay.is_zero() {
             self.begin(now, then)
@@ -319,9 +332,21 @@ impl<T> Machine<T> {
     }
 
     /// Gives an open watch credit for the time that it lived.
-    fn settle(&mut self, now: Instant, watch: &Watch) {
-        if now >= watch.healthy_at {
-            self.streak.watch_worked();
+    fn settle(&mut self, now: Instant, watch: &mut Watch) {
+        if watch.healthy_at.take_if(|at| *at <= now).is_some() {
+            self.watch_worked();
+        }
+    }
+
+    fn watch_worked(&mut self) {
+        self.streak.watch_worked();
+        self.recovered();
+    }
+
+    /// Whatever was reported is over.
+    fn recovered(&mut self) {
+        if self.streak.recovered() {
+            self.order(Output::Recovered);
         }
     }
 

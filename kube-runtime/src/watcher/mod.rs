@@ -22,7 +22,9 @@
 //! - Any other failure (403, 404, 429, 5xx, broken connections, lines that cannot be read) does the same step again after a
 //!   growing, jittered delay, never earlier than the server asked for, and never forgets what was known.
 //! - What worked resets the delay: a page, an event, a bookmark, a watch that lived for a while. A connection that was
-//!   merely accepted does not, or a server that accepts and drops would be asked in a tight loop.
+//!   merely accepted does not, or a server that accepts and drops would be asked in a tight loop. A problem that was
+//!   reported is over ([`Output::Recovered`]) when a list is complete or a watch works.
+//! - An answer without a resourceVersion is no list: what it says of the set is not believed.
 //! - Every request has a deadline here, because a connection that was cut without a word never reports anything.
 //!
 //! Why a machine and not one async function: what happens on 403, 410 or 429, in which phase and how often in a row, has to
@@ -62,8 +64,8 @@ pub struct Config {
     /// How long a page of a list, or the head of the answer to a watch, may take. Default 75 s: the server itself gives up
     /// after 60 s (its `--request-timeout`) and its answer should win over our silence.
     pub reply_timeout: Duration,
-    /// A watch that lived this long counts as a success even if it brought nothing. Default 5 s: longer than a broken proxy
-    /// takes to accept and drop, shorter than any watch of a healthy server.
+    /// A watch that lived this long counts as a success even if it brought nothing, and what was reported before it as
+    /// over. Default 5 s: longer than a broken proxy takes to accept and drop, shorter than any watch of a healthy server.
     pub healthy_after: Duration,
     /// Delay after a number of failures in a row, before jitter. Default [`Curve::watch`], 800 ms doubling to 30 s.
     pub backoff: Curve,
@@ -91,7 +93,7 @@ pub enum Input<T> {
     PageReceived {
         /// Its objects, in the server's order.
         items: Vec<T>,
-        /// `metadata.resourceVersion` of the list.
+        /// `metadata.resourceVersion` of the list. Where it is empty the answer was no list, and counts as a failed one.
         resource_version: String,
         /// `metadata.continue`; none, or empty, on the last page.
         continue_token: Option<String>,
@@ -175,8 +177,10 @@ pub enum Output<T> {
     Cancel,
     /// Hand this to the store.
     Emit(Event<T>),
-    /// Log this and show it as the watcher's last problem.
+    /// Log this and show it as the watcher's problem.
     Report(Problem),
+    /// Show no problem any more: a list is complete, or a watch works.
+    Recovered,
 }
 
 /// What a consumer sees: `Init InitApply* InitDone (Apply | Delete)*`, and at any point all over again from `Init`.
@@ -246,6 +250,8 @@ pub enum Cause {
     Garbled,
     /// The server keeps accepting watches and ending them at once. Found out by the machine.
     ClosedAtOnce,
+    /// The watch's own task panicked, which is a bug. It begins anew; found out by the cache.
+    Panicked,
 }
 
 impl Fault {
@@ -289,6 +295,7 @@ impl fmt::Display for Fault {
             Cause::TimedOut => f.write_str("timed out")?,
             Cause::Garbled => f.write_str("unreadable")?,
             Cause::ClosedAtOnce => f.write_str("closed at once")?,
+            Cause::Panicked => f.write_str("panicked")?,
         }
         if self.message.is_empty() { Ok(()) } else { write!(f, ": {}", self.message) }
     }

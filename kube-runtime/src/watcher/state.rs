@@ -2,6 +2,7 @@
 
 use std::{
     cmp::Ordering,
+    mem,
     time::{Duration, Instant},
 };
 
@@ -43,7 +44,7 @@ impl State {
             Self::Listing { until, .. } | Self::Opening { until, .. } | Self::Waiting { until, .. } => {
                 Some(*until)
             }
-            Self::Watching(watch) => Some(watch.until),
+            Self::Watching(watch) => Some(watch.healthy_at.map_or(watch.until, |at| at.min(watch.until))),
             Self::Idle | Self::Stopped => None,
         }
     }
@@ -61,8 +62,8 @@ pub(super) enum Step {
 pub(super) struct Watch {
     /// Where it is resumed: the list's version, then that of the last event or bookmark.
     pub(super) resource_version: String,
-    /// From when on it counts as a success. An event makes that now; the credit is given when the watch is over.
-    pub(super) healthy_at: Instant,
+    /// From when on it counts as a success even if it brings nothing; none once it does, which an event brings about too.
+    pub(super) healthy_at: Option<Instant>,
     /// When it is given up although the server did not end it.
     pub(super) until: Instant,
 }
@@ -113,6 +114,8 @@ pub(super) struct Streak {
     gones: u32,
     empty_ends: u32,
     bad_lines: u32,
+    /// Whether a problem was reported that is not over yet.
+    reported: bool,
 }
 
 impl Streak {
@@ -153,12 +156,22 @@ impl Streak {
 
     /// A page came in: the server is there. Says nothing about whether its versions can be watched.
     pub(super) fn page_received(&mut self) {
-        *self = Self { gones: self.gones, ..Self::default() };
+        *self = Self { gones: self.gones, reported: self.reported, ..Self::default() };
     }
 
     /// A watch works.
     pub(super) fn watch_worked(&mut self) {
-        *self = Self::default();
+        *self = Self { reported: self.reported, ..Self::default() };
+    }
+
+    /// A problem is shown from now on.
+    pub(super) fn reported(&mut self) {
+        self.reported = true;
+    }
+
+    /// Whether a problem was shown up to now.
+    pub(super) fn recovered(&mut self) -> bool {
+        mem::take(&mut self.reported)
     }
 }
 
@@ -183,7 +196,9 @@ pub(super) fn reaction(fault: &Fault) -> Reaction {
             "Expired" | "Gone" => Reaction::Relist,
             _ => retry,
         },
-        Cause::Unreachable | Cause::TimedOut | Cause::Garbled | Cause::ClosedAtOnce => retry,
+        Cause::Unreachable | Cause::TimedOut | Cause::Garbled | Cause::ClosedAtOnce | Cause::Panicked => {
+            retry
+        }
     }
 }
 
@@ -216,6 +231,7 @@ mod tests {
             (Cause::TimedOut, None, retry(0)),
             (Cause::Garbled, None, retry(0)),
             (Cause::ClosedAtOnce, None, retry(0)),
+            (Cause::Panicked, None, retry(0)),
         ] {
             let fault = Fault { retry_after: retry_after.map(Duration::from_secs), ..Fault::new(cause, "") };
             assert_eq!(reaction(&fault), expected, "{fault} {retry_after:?}");

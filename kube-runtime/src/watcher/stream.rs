@@ -33,11 +33,11 @@ const BATCHES: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// A request failed; it is made again after a delay.
+    /// A request failed; it is made again after a delay. A reader that is behind is told the newest only.
     #[error("{0}")]
     Problem(Problem),
-    /// An object does not fit its type. It is left out; its removal is told by its own kind of event all the same, if its last
-    /// state fits.
+    /// An object does not fit its type, be it in a list, after a change or in its removal. Who keeps a set of objects takes
+    /// the one with this key out of it; it is told again once it fits.
     #[error(transparent)]
     Misfit(Arc<Misfit>),
 }
@@ -67,8 +67,7 @@ where
 {
     let (send, batches) = mpsc::channel(BATCHES);
     let stop = CancellationToken::new();
-    let driver =
-        WatchDriver::new(client, query.target().clone(), config, Channel { send, problems: Vec::new() });
+    let driver = WatchDriver::new(client, query.target().clone(), config, Channel { send, problem: None });
     tokio::spawn(driver.run(stop.clone()));
     WatchStream { batches, batch: Vec::new().into_iter(), _stop: stop.drop_guard(), kind: PhantomData }
 }
@@ -123,21 +122,25 @@ fn decode<K: DeserializeOwned + Send + Sync + 'static>(
 /// The sink of a stream.
 struct Channel {
     send: mpsc::Sender<Vec<Item>>,
-    /// Told with the next batch.
-    problems: Vec<Item>,
+    /// The newest problem that the reader was not told, because it is behind: told with the next batch. Those before it
+    /// would pile up for as long as it is away, and are over.
+    problem: Option<Problem>,
 }
 
 impl Sink for Channel {
     async fn accept(&mut self, events: Vec<Event<Scanned>>) {
-        let batch = self.problems.drain(..).chain(events.into_iter().map(Ok)).collect();
+        let batch = self.problem.take().map(Err).into_iter().chain(events.into_iter().map(Ok)).collect();
         // The reader is gone: the driver is told to stop as well.
         let _ = self.send.send(batch).await;
     }
 
     fn report(&mut self, problem: Problem) {
-        self.problems.push(Err(problem));
+        self.problem = Some(problem);
         if let Ok(permit) = self.send.try_reserve() {
-            permit.send(std::mem::take(&mut self.problems));
+            permit.send(self.problem.take().map(Err).into_iter().collect());
         }
     }
+
+    /// The events that follow say it.
+    fn recovered(&mut self) {}
 }

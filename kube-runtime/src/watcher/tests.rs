@@ -1,14 +1,13 @@
 //! The rules as tables of (time, fact, orders). `pace` lets a watcher run against a small server in virtual time and
-//! looks at when it asks; `random` feeds it anything and holds it to its invariants.
+//! looks at when it asks; `random` feeds it anything and holds it to its invariants; `reports` looks at what it tells people.
 
 use std::time::{Duration, Instant};
 
-use super::{
-    Cause, Config, Event, Fault, Input, MAX_RETRY_AFTER, Machine, Output, Problem, Request, WireEvent,
-};
+use super::{Cause, Config, Event, Fault, Input, MAX_RETRY_AFTER, Machine, Output, WireEvent};
 
 mod pace;
 mod random;
+mod reports;
 
 type In = Input<&'static str>;
 type Out = Output<&'static str>;
@@ -85,7 +84,8 @@ fn drain<T>(machine: &mut Machine<T>) -> Vec<Output<T>> {
     std::iter::from_fn(|| machine.poll()).collect()
 }
 
-/// Each row: at this many ms, this fact makes exactly these orders. Reports are left out: they have their own tests.
+/// Each row: at this many ms, this fact makes exactly these orders. Reports and their ends are left out: they have their
+/// own tests.
 fn script(rows: &[(u64, In, &[Out])]) {
     script_with(Config::default(), rows);
 }
@@ -95,7 +95,7 @@ fn script_with(config: Config, rows: &[(u64, In, &[Out])]) {
     for (number, (ms, input, expected)) in rows.iter().enumerate() {
         machine.handle(start + Duration::from_millis(*ms), input.clone());
         let mut orders = drain(&mut machine);
-        orders.retain(|order| !matches!(order, Output::Report(_)));
+        orders.retain(|order| !matches!(order, Output::Report(_) | Output::Recovered));
         assert_eq!(&orders, expected, "row {number}, at {ms} ms: {input:?}\n{machine:?}");
     }
 }
@@ -134,6 +134,20 @@ fn a_page_size_of_zero_asks_for_everything() {
         Config { page_size: 0, ..Config::default() },
         &[(0, Input::Started, &[list_whole()]), (5, page("1", &["a"]), &[INIT, item("a"), DONE, watch("1")])],
     );
+}
+
+#[test]
+fn a_list_without_a_version_is_no_list_and_empties_nothing() {
+    // Such as `{}` with 200 from something in between: taken for a list, it would say that every object is gone.
+    script_watching(&[
+        (20, Input::WatchFailed(gone()), &[list()]),
+        (30, page("", &[]), &[]),
+        (1230, Input::Woke, &[list()]),
+        (1240, page_before("t", "20", &["a"]), &[INIT, item("a"), list_from("t")]),
+        (1250, page("", &["b"]), &[]),
+        (2450, Input::Woke, &[list_from("t")]),
+        (2460, page("20", &["b"]), &[item("b"), DONE, watch("20")]),
+    ]);
 }
 
 #[test]
@@ -462,53 +476,7 @@ fn the_watch_timeout_is_whole_seconds() {
     }
 }
 
-// Reports, phases, stop
-
-#[test]
-fn problems_say_what_happened_and_what_is_done() {
-    let (start, mut machine) = (start(), Machine::<&str>::new(Config::default(), 1));
-    let mut reports = |facts: Vec<In>| -> Vec<Problem> {
-        for fact in facts {
-            machine.handle(start, fact);
-        }
-        let orders = drain(&mut machine).into_iter();
-        orders
-            .filter_map(|order| if let Output::Report(problem) = order { Some(problem) } else { None })
-            .collect()
-    };
-    assert_eq!(
-        reports(vec![Input::Started, page("1", &[]), Input::WatchOpened, bookmark("2"), Input::WatchEnded]),
-        []
-    );
-    let report = reports(vec![Input::WatchFailed(gone())]);
-    assert_eq!(
-        report,
-        [Problem { during: Request::Watch, fault: gone(), failures: 0, delay: Duration::ZERO }]
-    );
-    let report = reports(vec![Input::ListFailed(reset())]);
-    assert_eq!((report[0].during, &report[0].fault, report[0].failures), (Request::List, &reset(), 1));
-    assert_eq!(start + report[0].delay, machine.deadline().unwrap());
-}
-
-#[test]
-fn a_fault_reads_as_one_line() {
-    let status = kube_core::Status {
-        code: 403,
-        reason: "Forbidden".into(),
-        message: "no".into(),
-        ..Default::default()
-    };
-    for (fault, text) in [
-        (Fault::from(&status), "403 Forbidden: no"),
-        (code(502), "502"),
-        (reset(), "unreachable: connection reset"),
-        (Fault::new(Cause::TimedOut, ""), "timed out"),
-        (Fault::new(Cause::Garbled, "line 3"), "unreadable: line 3"),
-        (Fault::new(Cause::ClosedAtOnce, ""), "closed at once"),
-    ] {
-        assert_eq!(fault.to_string(), text);
-    }
-}
+// Phases, stop
 
 #[test]
 fn facts_that_the_phase_did_not_ask_for_change_nothing() {

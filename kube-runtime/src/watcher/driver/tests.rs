@@ -198,3 +198,60 @@ async fn a_refused_watch_is_one_problem_however_its_body_looks() {
     assert_eq!(next(&mut stream, 1).await, ["+b@11"]);
     assert_eq!(server.log().iter().filter(|request| request.starts_with("LIST")).count(), 1, "no relist");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_came_before_a_fault_in_one_read_is_told_before_it() {
+    let (server, mut stream) = start();
+    begin(&mut stream).await;
+    let broken = json!({ "kind": "Status", "code": 500 });
+    let line = |kind: &str, object| format!("{}\n", json!({ "type": kind, "object": object }));
+    let lines = [line("ADDED", map("b", "11")), line("ERROR", broken)].concat();
+    server.raw(MAPS, Ok(lines.into())).await;
+    assert_eq!(next(&mut stream, 2).await, ["+b@11", "problem 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_machine_judges_how_long_a_request_may_take() {
+    let server = Server::default();
+    let limits = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (seen, inner) = (limits.clone(), server.client());
+    let client = kube_client::Client::new(
+        tower::service_fn(move |request: http::Request<kube_client::Body>| {
+            seen.lock().unwrap().push(request.extensions().get::<kube_client::TimeLimit>().copied());
+            let inner = inner.clone();
+            async move { inner.send(request).await }
+        }),
+        "default",
+    );
+    server.list(MAPS, "10", &[map("a", "3")]);
+    let mut stream = watch(client, &Query::<ConfigMap>::all(), Config::default());
+    begin(&mut stream).await;
+    server.asked(2).await;
+    let none = Some(kube_client::TimeLimit(None));
+    assert_eq!(*limits.lock().unwrap(), [none, none], "for the list and for the watch");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_is_away_while_requests_fail_is_told_the_newest_problem_only() {
+    let server = Server::default();
+    server.reply(MAPS, Reply::Answer(500, String::new()));
+    let mut stream = watch(server.client(), &Query::<ConfigMap>::all(), Config::default());
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    server.list(MAPS, "10", &[map("a", "3")]);
+    let mut told = Vec::new();
+    while told.last().is_none_or(|last| last != "done") {
+        told.extend(next(&mut stream, 1).await);
+    }
+    let (problems, list) = told.split_at(told.len() - 3);
+    assert_eq!(list, ["init", "=a@3", "done"]);
+    assert!(problems.len() <= 4, "{problems:?}");
+    let newest = problems.last().and_then(|problem| problem.strip_prefix("problem "));
+    assert!(newest.is_some_and(|failures| failures.parse::<u32>().unwrap() > 50), "{problems:?}");
+}
+
+#[test]
+fn a_line_that_is_too_long_counts_as_one_that_cannot_be_read() {
+    let mut lines = kube_client::LineSplitter::with_max(4);
+    let (facts, over) = super::read(&mut lines, Some(Ok("longer\n".into())));
+    assert!(over && matches!(&facts[..], [crate::watcher::Input::BadLine { .. }]), "{facts:?}");
+}

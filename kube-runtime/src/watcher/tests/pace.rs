@@ -34,7 +34,7 @@ fn simulate(seed: u64, end: u64, server: Server<'_>) -> Vec<(u64, Out)> {
                     coming.extend(server(now, &order).into_iter().map(|(ms, fact)| (now + ms, fact)));
                     requests.push((now, order));
                 }
-                Output::Emit(_) | Output::Report(_) => {}
+                Output::Emit(_) | Output::Report(_) | Output::Recovered => {}
             }
         }
     }

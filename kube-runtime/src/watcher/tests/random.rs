@@ -31,6 +31,8 @@ struct Witness {
     now: Instant,
     in_flight: Option<Flight>,
     seen: Seen,
+    /// Whether a problem is shown.
+    problem: bool,
     /// Where a watch has to resume.
     version: String,
     started: bool,
@@ -44,6 +46,7 @@ impl Witness {
             now: start(),
             in_flight: None,
             seen: Seen::Nothing,
+            problem: false,
             version: String::new(),
             started: false,
             stopped: false,
@@ -72,7 +75,10 @@ impl Witness {
             (_, Input::Started) => self.started = true,
             (Some(Flight::List), Input::PageReceived { resource_version, .. }) => {
                 self.in_flight = None;
-                self.version.clone_from(resource_version);
+                // Without a version it is no list.
+                if !resource_version.is_empty() {
+                    self.version.clone_from(resource_version);
+                }
             }
             (Some(Flight::List), Input::ListFailed(_))
             | (Some(Flight::Opening | Flight::Open), Input::WatchEnded | Input::WatchFailed(_)) => {
@@ -106,13 +112,16 @@ impl Witness {
             Output::OpenWatch { resource_version, .. } => {
                 assert_eq!(self.in_flight.replace(Flight::Opening), None, "two requests at once");
                 assert_eq!(*resource_version, self.version, "not where it was left");
+                assert_ne!(*resource_version, "", "from nowhere");
             }
             Output::Cancel => assert!(self.in_flight.take().is_some(), "nothing to cancel"),
             Output::Emit(event) => self.see(*event),
             Output::Report(problem) => {
                 assert!(problem.delay <= MAX_RETRY_AFTER + Duration::from_secs(15), "{problem:?}");
                 assert_eq!(problem.delay.is_zero(), problem.failures == 0, "{problem:?}");
+                self.problem = true;
             }
+            Output::Recovered => assert!(std::mem::take(&mut self.problem), "nothing is over"),
         }
     }
 
@@ -220,6 +229,7 @@ proptest! {
         // A server that gets well brings every watcher back: list, open, event, with a wait in between at most.
         let live = (0..5).any(|_| witness.well().contains(&Output::Emit(Event::Apply(7))));
         prop_assert!(live, "{:?}", witness.machine);
+        prop_assert!(!witness.problem, "{:?}", witness.machine);
 
         witness.handle(Duration::ZERO, Input::Stopped);
         for (ms, fact) in after_the_end {
