@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures::Stream;
 use http_body::{Frame, SizeHint};
-use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody, combinators::UnsyncBoxBody};
 
 use crate::BoxError;
 
@@ -64,12 +64,21 @@ impl Body {
         }
     }
 
-    /// All bytes. A body of one chunk is not copied.
+    /// All bytes, however many. A body of one chunk is not copied.
     ///
     /// # Errors
     /// What the stream failed with.
     pub async fn bytes(self) -> Result<Bytes, BoxError> {
         Ok(self.collect().await?.to_bytes())
+    }
+
+    /// All bytes, or `None` where there are more than `max`.
+    pub(crate) async fn bytes_up_to(self, max: usize) -> Result<Option<Bytes>, BoxError> {
+        match Limited::new(self, max).collect().await {
+            Ok(all) => Ok(Some(all.to_bytes())),
+            Err(error) if error.is::<LengthLimitError>() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -28,6 +28,12 @@ use crate::{
 /// Most bytes read of the body of a refusal. A `Status` has a few kilobytes; of a proxy's page 512 bytes are kept anyway.
 const MAX_REFUSAL: usize = 1 << 20;
 
+/// Most bytes that are read of an answer in one piece: 512 MiB.
+///
+/// Ten times the largest list that is of use unpaged (ten thousand Pods have 45 MB). An answer that does not end must end
+/// as an error and not as a process out of memory.
+pub const MAX_ANSWER: usize = 512 << 20;
+
 /// How much longer than the server's own limit (`timeoutSeconds`) a stream may take: for the way there, and for a server
 /// that is slow to end it. After that the stream is taken for dead.
 const STREAM_GRACE: Duration = Duration::from_secs(15);
@@ -122,9 +128,13 @@ impl Client {
     /// Sends a request and gives back the bytes of a successful answer.
     ///
     /// # Errors
-    /// [`Error::Api`] for any status but 2xx; and as [`Client::send`].
+    /// [`Error::Api`] for any status but 2xx; [`Error::TooLarge`] for an answer of more than [`MAX_ANSWER`] bytes; and as
+    /// [`Client::send`].
     pub async fn request_bytes(&self, request: Request<Vec<u8>>) -> Result<Bytes, Error> {
-        self.successful(request).await?.into_body().bytes().await.map_err(Error::from_service)
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let body = self.successful(request).await?.into_body();
+        let bytes = body.bytes_up_to(MAX_ANSWER).await.map_err(Error::from_service)?;
+        bytes.ok_or(Error::TooLarge { method, path, max: MAX_ANSWER })
     }
 
     /// Sends a request and decodes a successful answer.
@@ -195,7 +205,7 @@ async fn refusal(method: Method, path: String, response: Response<Body>) -> ApiE
 fn stream_limit(query: Option<&str>) -> Option<Duration> {
     let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
     let (_, seconds) = pairs.find(|(key, _)| *key == "timeoutSeconds")?;
-    Some(Duration::from_secs(seconds.parse().ok()?) + STREAM_GRACE)
+    Some(Duration::from_secs(seconds.parse().ok()?).saturating_add(STREAM_GRACE))
 }
 
 #[cfg(test)]

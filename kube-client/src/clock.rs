@@ -1,7 +1,7 @@
-//! The one place where time and randomness are read.
+//! The one place where time and randomness are read, and where drivers wait for a moment.
 //!
-//! In: nothing. Out: the monotonic time, the wall time, a seed. Every decision takes these as arguments, so that tests
-//! choose them; drivers call here. The monotonic clock is tokio's, so that a test with a paused runtime moves it.
+//! In: a deadline, or nothing. Out: the monotonic time, the wall time, a seed. Every decision takes these as arguments, so
+//! that tests choose them; drivers call here. The monotonic clock is tokio's, so that a test with a paused runtime moves it.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -17,6 +17,14 @@ pub fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
 pub fn wall() -> jiff::Timestamp {
     jiff::Timestamp::now()
+}
+
+/// Waits until `deadline`; for ever, if there is none. What a driver's loop does with the deadline of its machine.
+pub async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// A seed that differs from call to call and from process to process. For jitter, not for secrets.

@@ -2,10 +2,14 @@
 //!
 //! Variants are told apart by who can do something: the server refused ([`Error::Api`]), it was not reached
 //! ([`Error::Connect`], [`Error::Broken`], [`Error::Timeout`]), it broke the contract ([`Error::Decode`],
-//! [`Error::Line`]), or the caller asked for something impossible (the others). A text never repeats that of its source;
+//! [`Error::TooLarge`], [`Error::Line`]), or the caller asked for something impossible (the others). A text never repeats that of its source;
 //! print the whole chain to see all.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    path::PathBuf,
+    time::Duration,
+};
 
 use http::Method;
 use kube_core::{RequestError, Status};
@@ -47,6 +51,18 @@ pub enum Error {
         expected: &'static str,
         /// Where it differs.
         source: serde_json::Error,
+    },
+    /// The answer is longer than any that is read in one piece ([`crate::MAX_ANSWER`]).
+    #[error(
+        "{method} {path}: the answer has more than {max} bytes; list in pages (`limit`), or read it as a stream"
+    )]
+    TooLarge {
+        /// Method of the request.
+        method: Method,
+        /// Path of the request.
+        path: String,
+        /// The limit, in bytes.
+        max: usize,
     },
     /// A line of a stream is longer than any object. The stream is of no more use.
     #[error(transparent)]
@@ -92,14 +108,49 @@ impl ApiError {
 
 impl fmt::Display for ApiError {
     /// `GET /api/v1/namespaces/shop: 404 NotFound: namespaces "shop" not found`
+    ///
+    /// One line of bounded length, whatever the server sent: `status` has the whole.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { method, path, status, .. } = self;
-        write!(f, "{method} {path}: {} {}", status.code, status.reason)?;
-        if status.message.is_empty() { Ok(()) } else { write!(f, ": {}", status.message) }
+        write!(f, "{method} {path}: {} {}", status.code, OneLine(&status.reason))?;
+        if !status.message.is_empty() {
+            write!(f, ": {}", OneLine(&status.message))?;
+        }
+        // The server says "Unauthorized" and no more, lest it help those who guess.
+        if status.is_unauthorized() {
+            f.write_str(
+                "; the server does not accept who you say you are: check that the user's token or client certificate \
+                 is for this cluster and has not expired",
+            )?;
+        }
+        Ok(())
     }
 }
 
 impl std::error::Error for ApiError {}
+
+/// A foreign text as part of a line: no line breaks, which would forge lines of a log; no other control characters, which
+/// a terminal would obey; and no more than [`MAX_SHOWN`] bytes.
+struct OneLine<'a>(&'a str);
+
+/// Longest foreign text that is shown: room for a dozen invalid fields.
+const MAX_SHOWN: usize = 2048;
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, c) in self.0.char_indices() {
+            if at >= MAX_SHOWN {
+                return f.write_str("...");
+            }
+            match c {
+                '\n' | '\r' | '\t' => f.write_char(' ')?,
+                c if c.is_control() => write!(f, "{}", c.escape_unicode())?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A request took longer than its limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -206,6 +257,7 @@ impl Error {
             // A rotated file is replaced; what is wrong with it now may be right in a moment.
             Self::Credential(error) => !matches!(error, CredentialError::UnusableToken),
             Self::Decode { .. }
+            | Self::TooLarge { .. }
             | Self::Line(_)
             | Self::Request(_)
             | Self::Config(_)
@@ -293,6 +345,31 @@ mod tests {
         let error = Error::from(ApiError::new(Method::GET, "/api/v1/namespaces/d/pods/a", status));
         assert_eq!(error.to_string(), "GET /api/v1/namespaces/d/pods/a: 404 NotFound: pods \"a\" not found");
         assert!(error.is_not_found() && error.code() == Some(404));
+    }
+
+    #[test]
+    fn what_a_server_says_stays_on_one_line() {
+        let long = "ä".repeat(MAX_SHOWN);
+        let rows = [
+            ("a\r\nERROR b\tc", "a  ERROR b c".to_owned()),
+            ("\u{1b}[2J\u{7f}\0", "\\u{1b}[2J\\u{7f}\\u{0}".to_owned()),
+            (&*long, format!("{}...", "ä".repeat(MAX_SHOWN / 2))),
+        ];
+        for (message, shown) in rows {
+            let status =
+                Status { code: 500, reason: message.into(), message: message.into(), ..Status::default() };
+            let error = ApiError::new(Method::GET, "/x", status);
+            assert_eq!(error.to_string(), format!("GET /x: 500 {shown}: {shown}"));
+        }
+    }
+
+    #[test]
+    fn a_refused_credential_says_what_to_check() {
+        for (code, said) in [(401, true), (403, false), (404, false)] {
+            let text = api(code).to_string();
+            let hint = text.contains("check that the user's token or client certificate is for this cluster");
+            assert_eq!(hint, said, "{text}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //!
 //! | Room | What is in it |
 //! |---|---|
-//! | client | [`Client`]: send, check the status, decode, stream; [`Body`], [`ByteStream`], [`LineStream`] |
+//! | client | [`Client`]: send, check the status, decode (up to [`MAX_ANSWER`]), stream; [`Body`], [`ByteStream`], [`LineStream`] |
 //! | api | [`Api`]: every verb on the objects of one kind; its scopes are types |
 //! | config | [`Config`], [`Kubeconfig`], [`Auth`]: where the server is and who to be |
 //! | tls, connect | [`TlsConfig`], [`Transport`]: what to trust, pooled connections that are noticed when they die |
@@ -58,6 +58,7 @@ mod config;
 mod connect;
 mod decode;
 mod error;
+mod file;
 mod layer;
 mod lines;
 mod retry_after;
@@ -69,7 +70,7 @@ mod tls;
 
 pub use api::{AllNamespaces, Api, Deleted, EventStream, Placed};
 pub use body::Body;
-pub use client::Client;
+pub use client::{Client, MAX_ANSWER};
 pub use config::{
     Auth, Cluster, Config, ConfigError, Context, Entry, KubeConfigOptions, Kubeconfig, NamedCluster,
     NamedContext, NamedUser, Opaque, OtherFields, User,

@@ -3,13 +3,16 @@
 //! In: how often something failed in a row, and random numbers. Out: how long to wait. Both are pure; whoever waits reads
 //! the clock. A curve is drawn once, so that per-key state is a count of failures and not a generator.
 //!
-//! The curve is drawn by the `backoff` crate, which is no longer maintained upstream. [`Growth`] is the seam: only
-//! [`Exponential`] below knows the crate, and replacing it means writing one other `Growth`.
+//! The curve is drawn by the `backoff` crate, which is no longer maintained upstream. The trait `Growth` below is
+//! the seam: only `Exponential` knows the crate, and replacing it means writing one other `Growth`.
 
 use std::time::Duration;
 
 /// Longest curve that is drawn. With any factor above 1.2 the maximum is reached well before.
 const MAX_STEPS: usize = 64;
+
+/// Shortest delay, and what delays are rounded to.
+const SHORTEST: Duration = Duration::from_micros(1);
 
 /// Hands out the delays of a curve, one after the other, without randomness.
 trait Growth {
@@ -22,8 +25,10 @@ trait Growth {
 pub struct Curve(Vec<Duration>);
 
 impl Curve {
-    /// A curve that starts at `initial` and doubles up to `max`. A `max` below `initial` is taken as `initial`.
+    /// A curve that starts at `initial` and doubles up to `max`. A `max` below `initial` is taken as `initial`, and an
+    /// `initial` below a microsecond as one: from nothing, doubling leads nowhere.
     pub fn new(initial: Duration, max: Duration) -> Self {
+        let initial = initial.max(SHORTEST);
         Self::draw(&mut Exponential::new(initial, max.max(initial)))
     }
 
@@ -61,7 +66,7 @@ impl Curve {
 
 /// Adds up to half of `delay` to it, so that clients that failed together do not come back together.
 pub fn jitter(delay: Duration, rng: &mut fastrand::Rng) -> Duration {
-    delay + delay.mul_f64(rng.f64() / 2.0)
+    delay.saturating_add(delay.mul_f64(rng.f64() / 2.0))
 }
 
 /// The crate reads a clock as it goes, but without a `max_elapsed_time` nothing depends on it.
@@ -123,6 +128,18 @@ mod tests {
             assert_eq!(curve.delay(3), Duration::from_millis(third));
             assert_eq!(curve.max(), Duration::from_millis(max.max(initial)));
         }
+    }
+
+    #[test]
+    fn the_ends_of_time_are_no_trouble() {
+        for nothing in [Duration::ZERO, Duration::from_nanos(1)] {
+            let curve = Curve::new(nothing, Duration::from_secs(30));
+            assert_eq!((curve.delay(1), curve.max()), (SHORTEST, Duration::from_secs(30)));
+        }
+        let curve = Curve::new(Duration::from_secs(1), Duration::MAX);
+        assert!(curve.max() > Duration::from_hours(24 * 365));
+        let mut rng = fastrand::Rng::with_seed(7);
+        assert_eq!(jitter(Duration::MAX, &mut rng), Duration::MAX);
     }
 
     #[test]

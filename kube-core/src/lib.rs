@@ -19,7 +19,7 @@
 //! | request | [`Endpoint`]: one builder for each verb; [`RequestError`] |
 //! | object | [`ObjectList`], [`DynamicObject`], [`PartialObjectMeta`], [`TypeMeta`] |
 //! | status, watch | [`Status`], [`WatchEvent`] |
-//! | crd, [`schema`] | [`CustomResource`], structural schemas (feature `schema`) |
+//! | crd, `schema` | `CustomResource`, structural schemas (feature `schema`) |
 //! | [`backoff`] | delays between tries |
 //!
 //! # Example
@@ -37,7 +37,7 @@
 //! # Features
 //! | Feature | Default | What it adds |
 //! |---|---|---|
-//! | `schema` | off | [`schema`] and the schemars dependency; `kube-derive` needs it |
+//! | `schema` | off | the module `schema`, `CustomResource` and the schemars dependency; `kube-derive` needs it |
 //!
 //! The version of the Kubernetes API is chosen by the final program, with a feature of `k8s-openapi` (`v1_37`, say).
 

@@ -138,7 +138,10 @@ impl Resource for DynamicObject {
 
 /// The metadata of an object of kind `K`, and nothing else: what the server sends when asked for metadata only
 /// (`meta.k8s.io/v1`, `PartialObjectMetadata`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// It does not serialise: the server takes no such object, so a client's `create` of one shall not compile. Change metadata
+/// by a patch.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound = "")]
 pub struct PartialObjectMeta<K> {
     /// `meta.k8s.io/v1`, `PartialObjectMetadata`: the type of the representation, not of the object.

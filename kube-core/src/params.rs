@@ -88,6 +88,7 @@ pub struct WatchParams {
     /// Whether the server sends bookmarks. Default true: without them the version of a quiet kind expires.
     pub bookmarks: bool,
     /// Whether the watch begins with the present objects, ended by a bookmark (streaming list, KEP-3157). Default false.
+    /// Asks for bookmarks too: the end is one.
     pub send_initial_events: bool,
 }
 

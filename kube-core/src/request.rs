@@ -2,8 +2,11 @@
 //!
 //! In: a kind, a namespace, a name, parameters, a body. Out: an [`http::Request`] with a relative URI, or a
 //! [`RequestError`] for what would not mean what it says. The rule that holds everywhere: a name is one path segment.
-//! An empty name would address the collection (and delete it), and `..` another kind, so both are refused here, before
-//! anything is sent. Does not send, retry or add credentials.
+//! An empty name would address the collection (and delete it), `..` another kind, and a slash something below the object,
+//! so all of them are refused here, before anything is sent. Escaping a slash is no way out: the server decodes the path
+//! before it splits it, so that `a%2Fstatus` is the status of `a`. Does not send, retry or add credentials.
+
+mod body;
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -33,7 +36,8 @@ pub enum RequestError {
         /// The kind.
         resource: Box<ApiResource>,
     },
-    /// The name is `.` or `..`, which no object can have: the request would address something else.
+    /// The name is `.` or `..`, or has a slash or a percent sign, which no object's name has (API conventions, "Names and
+    /// IDs"): the request would address something else.
     #[error("{verb} {resource}: {name:?} cannot be the name of an object")]
     BadName {
         /// The verb.
@@ -52,6 +56,15 @@ pub enum RequestError {
         resource: Box<ApiResource>,
         /// The namespace.
         namespace: String,
+    },
+    /// A part of the kind's place in the API, or the name of a subresource, cannot be one: it is empty, `.` or `..`, or has
+    /// a slash or a percent sign. The request would address something else.
+    #[error("{value:?} cannot be the {part} of a kind in the API")]
+    BadPart {
+        /// `group`, `version`, `plural` or `subresource`.
+        part: &'static str,
+        /// What it is.
+        value: String,
     },
     /// The kind is cluster-scoped and a namespace was given.
     #[error("{resource} is cluster-scoped: it has no namespace {namespace:?}")]
@@ -155,8 +168,15 @@ impl Endpoint {
     /// The objects of a kind in a namespace, or in all of them (`None`), or in the cluster for cluster-scoped kinds.
     ///
     /// # Errors
-    /// A namespace that cannot be one, or one for a cluster-scoped kind.
+    /// A namespace that cannot be one, or one for a cluster-scoped kind; a kind whose group, version or plural cannot be
+    /// a part of a path.
     pub fn new(resource: &ApiResource, namespace: Option<&str>) -> Result<Self, RequestError> {
+        // The core group has no name.
+        let group = if resource.group.is_empty() { "core" } else { &resource.group };
+        for (part, value) in [("group", group), ("version", &resource.version), ("plural", &resource.plural)]
+        {
+            check_part(part, value)?;
+        }
         let mut path = String::with_capacity(96);
         if resource.group.is_empty() {
             path.push_str("/api/");
@@ -174,7 +194,7 @@ impl Endpoint {
                     namespace: owned(),
                 });
             }
-            if matches!(namespace, "" | "." | "..") {
+            if !is_segment(namespace) {
                 return Err(RequestError::BadNamespace {
                     resource: Box::new(resource.clone()),
                     namespace: owned(),
@@ -194,7 +214,7 @@ impl Endpoint {
         })
     }
 
-    /// A subresource of the objects: `status`, `scale`, `eviction`, ...
+    /// A subresource of the objects: `status`, `scale`, `eviction`, ... A name that cannot be one is an error of the verb.
     #[must_use]
     pub fn subresource(&self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { subresource: Some(name.into()), ..self.clone() }
@@ -219,19 +239,12 @@ impl Endpoint {
 
     /// Lists a page.
     pub fn list(&self, params: &ListParams) -> Result<Request<Vec<u8>>, RequestError> {
-        let mut query = Query::default();
-        query.selectors(params.label_selector.as_deref(), params.field_selector.as_deref());
-        query.display("limit", params.limit);
-        query.text("continue", params.continue_token.as_deref());
-        query.text("resourceVersion", params.resource_version.as_deref());
-        query.text("resourceVersionMatch", params.resource_version_match.map(ResourceVersionMatch::as_str));
-        query.display("timeoutSeconds", params.timeout_seconds);
-        let target = query.after(self.collection("list")?);
+        let target = Query::list(params).after(self.collection("list")?);
         self.build("list", Method::GET, target, self.accept("PartialObjectMetadataList"), None, Vec::new())
     }
 
-    /// Watches from a resource version; an empty one means "from any recent state" (or all initial events, where the
-    /// parameters ask for them). Asks for an uncompressed stream: a compressed one is held back in blocks.
+    /// Watches from a resource version; an empty one means "from the most recent state", `0` "from any state" (API
+    /// concepts, "Semantics for watch"); both begin with the present objects as added. Asks for an uncompressed stream: a compressed one is held back in blocks.
     pub fn watch(
         &self,
         params: &WatchParams,
@@ -242,7 +255,9 @@ impl Endpoint {
         query.selectors(params.label_selector.as_deref(), params.field_selector.as_deref());
         query.text("resourceVersion", Some(resource_version).filter(|version| !version.is_empty()));
         query.display("timeoutSeconds", params.timeout_seconds);
-        query.text("allowWatchBookmarks", params.bookmarks.then_some("true"));
+        // Without bookmarks the end of the initial events would not be told, and waited for without end.
+        let bookmarks = params.bookmarks || params.send_initial_events;
+        query.text("allowWatchBookmarks", bookmarks.then_some("true"));
         if params.send_initial_events {
             query.text("sendInitialEvents", Some("true"));
             query.text("resourceVersionMatch", Some("NotOlderThan"));
@@ -262,7 +277,17 @@ impl Endpoint {
         self.build("get", Method::GET, target, self.accept("PartialObjectMetadata"), None, Vec::new())
     }
 
-    /// Creates an object from its JSON.
+    /// The JSON of an object, with the kind's `apiVersion` and `kind` where it has none: types without these fields, and
+    /// items of a list. For the body of [`Endpoint::create`] and [`Endpoint::replace`]; `verb` is for the error.
+    ///
+    /// # Errors
+    /// One that does not serialise, or not to an object.
+    pub fn body<T: Serialize>(&self, verb: &'static str, object: &T) -> Result<Vec<u8>, RequestError> {
+        let serialize = |source| RequestError::Serialize { verb, resource: self.boxed(), source };
+        body::typed(&self.resource, object).map_err(serialize)
+    }
+
+    /// Creates an object from its JSON ([`Endpoint::body`]).
     pub fn create(&self, body: Vec<u8>, params: &WriteParams) -> Result<Request<Vec<u8>>, RequestError> {
         let collection = self.collection("create")?;
         if self.everywhere {
@@ -292,7 +317,7 @@ impl Endpoint {
         self.build(VERB, Method::POST, target, JSON, Some(JSON), body)
     }
 
-    /// Replaces an object, or a subresource of it, from its JSON. With the resource version inside, only if it is
+    /// Replaces an object, or a subresource of it, from its JSON ([`Endpoint::body`]). With the resource version inside, only if it is
     /// still current.
     pub fn replace(
         &self,
@@ -326,7 +351,9 @@ impl Endpoint {
         }
         let serialize = |source| RequestError::Serialize { verb: "patch", resource: resource(), source };
         let (body, expected) = match patch {
-            Patch::Apply(object) => (self.apply_body(object).map_err(serialize)?, ("an object", b'{')),
+            Patch::Apply(object) => {
+                (body::applied(&self.resource, object).map_err(serialize)?, ("an object", b'{'))
+            }
             Patch::Json(operations) => {
                 (serde_json::to_vec(operations).map_err(serialize)?, ("a list of operations", b'['))
             }
@@ -360,13 +387,10 @@ impl Endpoint {
         if self.everywhere {
             return Err(RequestError::NoNamespace { verb: VERB, resource: self.boxed() });
         }
-        let mut query = Query::default();
-        query.selectors(list.label_selector.as_deref(), list.field_selector.as_deref());
-        query.display("limit", list.limit);
         self.build(
             VERB,
             Method::DELETE,
-            query.after(collection),
+            Query::list(list).after(collection),
             JSON,
             Some(JSON),
             self.delete_options(params)?,
@@ -376,23 +400,6 @@ impl Endpoint {
     /// The kind, for an error. Boxed, so that a `Result` of a request stays small.
     fn boxed(&self) -> Box<ApiResource> {
         Box::new(self.resource.clone())
-    }
-
-    fn apply_body<T: Serialize>(&self, object: &T) -> Result<Vec<u8>, serde_json::Error> {
-        let mut body = serde_json::to_value(object)?;
-        if let Some(object) = body.as_object_mut() {
-            let fill = |value: &mut serde_json::Value, text: Cow<'static, str>| {
-                if value.as_str().unwrap_or_default().is_empty() {
-                    *value = serde_json::Value::String(text.into_owned());
-                }
-            };
-            fill(object.entry("apiVersion").or_insert(serde_json::Value::Null), self.resource.api_version());
-            fill(object.entry("kind").or_insert(serde_json::Value::Null), self.resource.kind.clone());
-            if let Some(metadata) = object.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
-                metadata.remove("managedFields");
-            }
-        }
-        serde_json::to_vec(&body)
     }
 
     fn delete_options(&self, params: &DeleteParams) -> Result<Vec<u8>, RequestError> {
@@ -420,19 +427,20 @@ impl Endpoint {
     }
 
     fn object(&self, verb: &'static str, name: &str) -> Result<String, RequestError> {
-        let resource = || self.boxed();
-        match name {
-            "" => return Err(RequestError::EmptyName { verb, resource: resource() }),
-            "." | ".." => {
-                return Err(RequestError::BadName { verb, resource: resource(), name: name.to_owned() });
-            }
-            _ if self.everywhere => return Err(RequestError::NoNamespace { verb, resource: resource() }),
-            _ => {}
+        if name.is_empty() {
+            return Err(RequestError::EmptyName { verb, resource: self.boxed() });
+        }
+        if !is_segment(name) {
+            return Err(RequestError::BadName { verb, resource: self.boxed(), name: name.to_owned() });
+        }
+        if self.everywhere {
+            return Err(RequestError::NoNamespace { verb, resource: self.boxed() });
         }
         let mut path = self.path.clone();
         path.push('/');
         push_segment(&mut path, name);
         if let Some(subresource) = &self.subresource {
+            check_part("subresource", subresource)?;
             path.push('/');
             push_segment(&mut path, subresource);
         }
@@ -466,6 +474,16 @@ impl Endpoint {
     }
 }
 
+/// Whether the server, which decodes a path and then splits it, and any proxy before it, which may tidy it up, see one
+/// segment in it.
+fn is_segment(text: &str) -> bool {
+    !matches!(text, "" | "." | "..") && !text.contains(['/', '%'])
+}
+
+fn check_part(part: &'static str, value: &str) -> Result<(), RequestError> {
+    if is_segment(value) { Ok(()) } else { Err(RequestError::BadPart { part, value: value.to_owned() }) }
+}
+
 fn push_segment(path: &mut String, segment: &str) {
     // Writing into a String cannot fail.
     let _ = write!(path, "{}", utf8_percent_encode(segment, SEGMENT));
@@ -481,6 +499,17 @@ impl Query {
         query.text("dryRun", params.dry_run.then_some("All"));
         query.text("fieldManager", params.field_manager.as_deref());
         query.text("fieldValidation", params.field_validation.map(FieldValidation::as_str));
+        query
+    }
+
+    fn list(params: &ListParams) -> Self {
+        let mut query = Self::default();
+        query.selectors(params.label_selector.as_deref(), params.field_selector.as_deref());
+        query.display("limit", params.limit);
+        query.text("continue", params.continue_token.as_deref());
+        query.text("resourceVersion", params.resource_version.as_deref());
+        query.text("resourceVersionMatch", params.resource_version_match.map(ResourceVersionMatch::as_str));
+        query.display("timeoutSeconds", params.timeout_seconds);
         query
     }
 

@@ -21,8 +21,8 @@ pub struct Status {
     /// Why, for machines: `NotFound`, `Conflict`, `Expired`, ...
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The HTTP status code; 0 where the server did not say.
-    #[serde(deserialize_with = "null_as_default")]
+    /// The HTTP status code; 0 where the server did not say, or said what is no code.
+    #[serde(deserialize_with = "code")]
     pub code: u16,
     /// More about it, if the reason has more.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,8 +48,8 @@ pub struct StatusDetails {
     /// One entry for each thing that is wrong: each invalid field, each manager that owns a field in conflict.
     #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<StatusCause>,
-    /// Seconds after which to try again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Seconds after which to try again; none where the server said what is no number of seconds.
+    #[serde(deserialize_with = "seconds", skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u32>,
 }
 
@@ -168,6 +168,19 @@ fn excerpt(body: &[u8]) -> String {
     format!("{}...", &text[..end])
 }
 
+/// A number that makes no sense must not hide the rest of what the server says.
+fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    Ok(whole_number(deserializer)?.and_then(|code| code.try_into().ok()).unwrap_or_default())
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    Ok(whole_number(deserializer)?.map(|seconds| seconds.try_into().unwrap_or(u32::MAX)))
+}
+
+fn whole_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Ok(serde_json::Value::deserialize(deserializer)?.as_u64())
+}
+
 pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -211,6 +224,23 @@ mod tests {
         }
         let capped = Status::from_response(502, html.as_bytes());
         assert!(capped.message.len() <= MAX_MESSAGE + 3 && capped.message.ends_with("..."));
+    }
+
+    #[test]
+    fn a_number_that_makes_no_sense_hides_nothing() {
+        for (odd, code, seconds) in [
+            (r#""code":-1,"details":{"retryAfterSeconds":-1}"#, 500, None),
+            (r#""code":70000,"details":{"retryAfterSeconds":1e9}"#, 500, None),
+            (r#""code":"404","details":{"retryAfterSeconds":"3"}"#, 500, None),
+            (r#""code":409.0,"details":{"retryAfterSeconds":5000000000}"#, 500, Some(u32::MAX)),
+            (r#""code":null,"details":{"retryAfterSeconds":null}"#, 500, None),
+            (r#""code":404,"details":{"retryAfterSeconds":0}"#, 404, Some(0)),
+        ] {
+            let body = format!(r#"{{"kind":"Status","reason":"Odd","message":"m",{odd}}}"#);
+            let status = Status::from_response(500, body.as_bytes());
+            assert_eq!((&*status.reason, &*status.message), ("Odd", "m"), "{odd}");
+            assert_eq!((status.code, status.retry_after_seconds()), (code, seconds), "{odd}");
+        }
     }
 
     #[test]

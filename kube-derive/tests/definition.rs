@@ -382,7 +382,7 @@ mod kinds_of_fields {
         );
         assert_eq!(
             spec["properties"]["size"],
-            json!({ "type": "string", "enum": ["large", "small"], "nullable": true, "description": "How big.\n\n- `small`: Fits in a pocket." })
+            json!({ "type": "string", "nullable": true, "allOf": [{ "enum": ["large", "small"] }], "description": "How big.\n\n- `small`: Fits in a pocket." })
         );
     }
 }

@@ -30,6 +30,29 @@ struct RegionSpec {
     name: String,
 }
 
+/// Names that generated code could use for itself.
+mod odd_names {
+    use super::*;
+
+    #[derive(CustomResource, Serialize, Deserialize, JsonSchema, Clone, Debug)]
+    #[kube(group = "example.dev", version = "v1", kind = "Wire", status = D)]
+    pub(super) struct S {
+        pub(super) length: i32,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
+    pub(super) struct D {
+        pub(super) live: bool,
+    }
+}
+
+#[test]
+fn names_are_the_users_to_choose() {
+    let wire: odd_names::Wire =
+        serde_json::from_value(json!({ "spec": { "length": 3 }, "status": { "live": true } })).unwrap();
+    assert_eq!((wire.spec.length, wire.status.unwrap().live), (3, true));
+}
+
 fn website() -> Website {
     Website::new("blog", WebsiteSpec { replicas: 2, html: None })
 }

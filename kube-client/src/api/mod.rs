@@ -105,6 +105,15 @@ impl Api<DynamicObject> {
 impl<K: Resource, P> Api<K, P> {
     /// The same objects, of which only the metadata is read: get, list and watch bring [`PartialObjectMeta`], and the
     /// server leaves out the rest.
+    ///
+    /// There is no metadata to create or replace an object from:
+    /// ```compile_fail,E0599
+    /// # async fn example(pods: kube_client::Api<k8s_openapi::api::core::v1::Pod>) -> Result<(), kube_client::Error> {
+    /// let pods = pods.metadata_only();
+    /// let pod = pods.get("web").await?;
+    /// pods.replace("web", &pod, &kube_client::core::WriteParams::default()).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn metadata_only(self) -> Api<PartialObjectMeta<K>, P> {
         let endpoint = self.endpoint.map(Endpoint::metadata_only);
         Api {

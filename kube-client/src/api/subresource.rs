@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use k8s_openapi::api::autoscaling::v1::Scale;
-use kube_core::{GetParams, Patch, PatchParams, Resource, WriteParams};
+use kube_core::{GetParams, Patch, PatchParams, RequestError, Resource, WriteParams};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Api, Placed};
@@ -39,7 +39,7 @@ impl<K: Resource + DeserializeOwned> Api<K, Placed> {
         K: Serialize,
     {
         let endpoint = self.endpoint()?.subresource(STATUS);
-        let request = endpoint.replace(name, self.body("replace status of", object)?, params)?;
+        let request = endpoint.replace(name, endpoint.body("replace status of", object)?, params)?;
         self.client().request(request).await
     }
 }
@@ -88,7 +88,7 @@ impl<K: Resource> Api<K, Placed> {
         body: &T,
         params: &WriteParams,
     ) -> Result<R, Error> {
-        let body = self.serialize("create", || serde_json::to_vec(body))?;
+        let body = self.json("create", body)?;
         let request = self.endpoint()?.subresource(subresource).create_subresource(name, body, params)?;
         self.client().request(request).await
     }
@@ -101,7 +101,7 @@ impl<K: Resource> Api<K, Placed> {
         body: &T,
         params: &WriteParams,
     ) -> Result<R, Error> {
-        let body = self.serialize("replace", || serde_json::to_vec(body))?;
+        let body = self.json("replace", body)?;
         let request = self.endpoint()?.subresource(subresource).replace(name, body, params)?;
         self.client().request(request).await
     }
@@ -116,5 +116,14 @@ impl<K: Resource> Api<K, Placed> {
     ) -> Result<R, Error> {
         let request = self.endpoint()?.subresource(subresource).patch(name, patch, params)?;
         self.client().request(request).await
+    }
+
+    /// What a subresource holds has a type of its own, which is not the handle's to fill in.
+    fn json<T: Serialize>(&self, verb: &'static str, body: &T) -> Result<Vec<u8>, RequestError> {
+        serde_json::to_vec(body).map_err(|source| RequestError::Serialize {
+            verb,
+            resource: Box::new(self.resource().clone()),
+            source,
+        })
     }
 }

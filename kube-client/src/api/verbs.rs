@@ -1,9 +1,6 @@
 //! Get, list, create, replace, patch, apply, delete.
 
-use kube_core::{
-    DeleteParams, GetParams, ListParams, ObjectList, Patch, PatchParams, RequestError, Resource, TypeMeta,
-    WriteParams,
-};
+use kube_core::{DeleteParams, GetParams, ListParams, ObjectList, Patch, PatchParams, Resource, WriteParams};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Api, Deleted, Placed, delete};
@@ -67,7 +64,7 @@ impl<K: Resource + Serialize + DeserializeOwned> Api<K, Placed> {
     /// # Errors
     /// [`Error::is_already_exists`] when there is one of that name.
     pub async fn create(&self, object: &K, params: &WriteParams) -> Result<K, Error> {
-        self.send(|endpoint| endpoint.create(self.body("create", object)?, params)).await
+        self.send(|endpoint| endpoint.create(endpoint.body("create", object)?, params)).await
     }
 
     /// Replaces an object as a whole. With its resource version inside, only if it has not changed since.
@@ -75,7 +72,7 @@ impl<K: Resource + Serialize + DeserializeOwned> Api<K, Placed> {
     /// # Errors
     /// [`Error::is_conflict`] when it has changed.
     pub async fn replace(&self, name: &str, object: &K, params: &WriteParams) -> Result<K, Error> {
-        self.send(|endpoint| endpoint.replace(name, self.body("replace", object)?, params)).await
+        self.send(|endpoint| endpoint.replace(name, endpoint.body("replace", object)?, params)).await
     }
 
     /// Makes the fields of `object` be as they are there, and gives up those that this field manager set before and does
@@ -93,35 +90,5 @@ impl<K: Resource + DeserializeOwned, P> Api<K, P> {
     /// Lists objects: a page, or all where the parameters set no limit.
     pub async fn list(&self, params: &ListParams) -> Result<ObjectList<K>, Error> {
         self.send(|endpoint| endpoint.list(params)).await
-    }
-}
-
-impl<K: Resource, P> Api<K, P> {
-    /// The JSON of an object, with the kind's `apiVersion` and `kind` where it has none: types without these fields, and
-    /// items of a list.
-    pub(super) fn body<T: Serialize>(&self, verb: &'static str, object: &T) -> Result<Vec<u8>, RequestError> {
-        self.serialize(verb, || {
-            let body = serde_json::to_vec(object)?;
-            let types: TypeMeta = serde_json::from_slice(&body)?;
-            if !types.api_version.is_empty() && !types.kind.is_empty() {
-                return Ok(body);
-            }
-            let mut value = serde_json::to_value(object)?;
-            value["apiVersion"] = self.resource.api_version().into();
-            value["kind"] = self.resource.kind.clone().into();
-            serde_json::to_vec(&value)
-        })
-    }
-
-    pub(super) fn serialize(
-        &self,
-        verb: &'static str,
-        json: impl FnOnce() -> serde_json::Result<Vec<u8>>,
-    ) -> Result<Vec<u8>, RequestError> {
-        json().map_err(|source| RequestError::Serialize {
-            verb,
-            resource: Box::new(self.resource.clone()),
-            source,
-        })
     }
 }

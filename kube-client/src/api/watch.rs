@@ -26,11 +26,12 @@ impl<K: Resource + DeserializeOwned, P> Api<K, P> {
     /// Watches from a resource version (of a list, or of the last event seen); empty for the present objects as `Added`
     /// and then their changes.
     ///
-    /// It ends by itself after `timeoutSeconds`, and with [`Error::Timeout`] 15 s later if the server has gone silent.
+    /// It ends by itself after `timeoutSeconds`, and with [`Error::Timeout`] 15 s later if the server has gone silent;
+    /// without `timeoutSeconds` it ends when the server wants it to.
     ///
     /// # Errors
-    /// [`Error::is_gone`], here or as an event, when the version is too old; [`Error::is_forbidden`] without the right
-    /// to watch.
+    /// [`Error::is_gone`] when the version is too old, which may also come as a [`WatchEvent::Error`] whose status
+    /// [`is_gone`](kube_core::Status::is_gone); [`Error::is_forbidden`] without the right to watch.
     pub async fn watch(&self, params: &WatchParams, resource_version: &str) -> Result<EventStream<K>, Error> {
         let request = self.endpoint()?.watch(params, resource_version)?;
         let path = request.uri().path().to_owned();

@@ -116,6 +116,20 @@ async fn an_answer_that_is_not_the_type_names_request_and_type() {
 }
 
 #[tokio::test]
+async fn an_answer_that_does_not_end_is_an_error() {
+    let service = tower::service_fn(|_: Request<Body>| async {
+        // The same bytes again and again, so that the test needs no more memory than one chunk.
+        let chunk = Bytes::from(vec![b' '; 1 << 20]);
+        let endless = futures::stream::repeat_with(move || Ok::<_, Infallible>(chunk.clone()));
+        Ok::<_, Infallible>(Response::new(Body::from_stream(endless)))
+    });
+    let client = Client::new(service, "shop");
+    let error = client.request_bytes(get("/api/v1/pods?limit=1")).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { max: MAX_ANSWER, .. }) && !error.is_retryable(), "{error:?}");
+    assert!(error.to_string().starts_with("GET /api/v1/pods: the answer has more than"), "{error}");
+}
+
+#[tokio::test]
 async fn a_stream_is_uncompressed_and_has_its_own_limit() {
     let seconds = |seconds| Some(TimeLimit(Some(Duration::from_secs(seconds))));
     let mut own = get("/x?timeoutSeconds=5");
@@ -123,6 +137,7 @@ async fn a_stream_is_uncompressed_and_has_its_own_limit() {
     for (request, limit) in [
         (get("/x?watch=true&timeoutSeconds=290&resourceVersion=5"), seconds(305)),
         (get("/x?watch=true"), Some(TimeLimit(None))),
+        (get(&format!("/x?timeoutSeconds={}", u64::MAX)), Some(TimeLimit(Some(Duration::MAX)))),
         (get("/x"), Some(TimeLimit(None))),
         (own, seconds(1)),
     ] {

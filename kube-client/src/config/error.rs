@@ -146,6 +146,8 @@ struct Names<'a>(&'a [String]);
 impl fmt::Display for Names<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "none" } else { "" })?;
-        f.write_str(&self.0.join(", "))
+        // The names come from a file: line breaks and what a terminal obeys are shown escaped.
+        let names: Vec<_> = self.0.iter().map(|name| name.escape_debug().to_string()).collect();
+        f.write_str(&names.join(", "))
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use http::Uri;
 
 use super::{Auth, Config, ConfigError, Entry};
-use crate::{TlsConfig, Trust};
+use crate::{TlsConfig, Trust, file};
 
 /// Where the kubelet mounts the service account.
 pub(super) const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -18,7 +18,7 @@ pub(super) fn config(host: Option<&str>, port: Option<&str>, folder: &Path) -> R
     let cluster_url = server_url(host, port)?;
     let read = |name: &str| {
         let path = folder.join(name);
-        std::fs::read(&path).map_err(|source| ConfigError::Read { path, source })
+        file::read(&path).map_err(|source| ConfigError::Read { path, source })
     };
     let trust = Trust::from_pem(&read(CA_FILE)?).map_err(|source| ConfigError::Tls {
         entry: Entry::Pod,

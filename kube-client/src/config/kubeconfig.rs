@@ -8,7 +8,8 @@
 //! of some name, wins; fields of two entries of one name are never mixed. Relative paths are made absolute before, for
 //! they belong to the file that wrote them.
 //!
-//! Secrets (tokens, keys, passwords, and everything unknown) do not show in `Debug`. They do in [`Kubeconfig::to_yaml`].
+//! Secrets (tokens, keys, passwords, also those of a proxy's URL, and everything unknown) do not show in `Debug`. They do
+//! in [`Kubeconfig::to_yaml`].
 //!
 //! What it leaves to others: reading files (`load`), choosing an entry (`resolve`), opening what an entry names
 //! (`Config`).
@@ -74,7 +75,7 @@ pub struct NamedCluster {
 }
 
 /// How to reach a cluster and what to trust.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Cluster {
     /// URL of the API server; a path in it is kept in front of every request's path.
@@ -98,6 +99,31 @@ pub struct Cluster {
     /// Unknown fields.
     #[serde(flatten)]
     pub other: OtherFields,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("server", &self.server.as_deref().map(without_password))
+            .field("certificate_authority", &self.certificate_authority)
+            .field("certificate_authority_data", &self.certificate_authority_data)
+            .field("tls_server_name", &self.tls_server_name)
+            .field("insecure_skip_tls_verify", &self.insecure_skip_tls_verify)
+            .field("proxy_url", &self.proxy_url.as_deref().map(without_password))
+            .field("other", &self.other)
+            .finish()
+    }
+}
+
+/// A URL without the user name and password that it may have before its host.
+fn without_password(url: &str) -> String {
+    match url.rsplit_once('@') {
+        Some((before, after)) => {
+            let scheme = before.split_once("://").map_or("", |(scheme, _)| scheme);
+            format!("{scheme}://..@{after}")
+        }
+        None => url.to_owned(),
+    }
 }
 
 /// A user under its name.
@@ -383,8 +409,10 @@ users: [{name: u, user: {exec: {command: get, args: [a], env: null}, token: t0k}
     #[test]
     fn debug_shows_no_secret() {
         let text = "users: [{name: u, user: {token: s3cr, client-key-data: s3cr, password: s3cr,
-                    auth-provider: {config: {id-token: s3cr}}}}]";
+                    auth-provider: {config: {id-token: s3cr}}}}]\n\
+                    clusters: [{name: c, cluster: {server: 'https://u:s3cr@h', proxy-url: 'http://u:s3@cr:s3cr@p:3128'}}]";
         let debug = format!("{:?}", parse(text));
         assert!(!debug.contains("s3cr") && debug.contains("password"), "{debug}");
+        assert!(debug.contains("https://..@h") && debug.contains("http://..@p:3128"), "{debug}");
     }
 }

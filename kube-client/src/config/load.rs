@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{ConfigError, Kubeconfig};
+use crate::file;
 
 impl Kubeconfig {
     /// Reads the kubeconfig of this process: the files in `KUBECONFIG` merged, else `~/.kube/config`.
@@ -31,7 +32,7 @@ impl Kubeconfig {
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let read = |source| ConfigError::Read { path: path.to_owned(), source };
-        let text = std::fs::read_to_string(path).map_err(read)?;
+        let text = file::read_text(path).map_err(read)?;
         let absolute = std::path::absolute(path).map_err(read)?;
         let kubeconfig = Self::from_yaml(&text).map_err(|error| match error {
             ConfigError::Yaml { message, .. } => ConfigError::Yaml { path: Some(path.to_owned()), message },

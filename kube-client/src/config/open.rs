@@ -2,7 +2,8 @@
 //!
 //! The rules: `*-data` beats the file, which is then not opened; `tokenFile` beats `token`; a CA together with
 //! `insecure-skip-tls-verify` is an error, for one of the two is not meant; a field that asks for something this version
-//! cannot do is an error, for leaving it out would reach another server or be another user.
+//! cannot do is an error, for leaving it out would reach another server or be another user; a token for a server at
+//! `http://` is an error, for everybody on the way would read it, unless there is no way (a server on this machine).
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use super::{
     kubeconfig::{Cluster, OtherFields, User},
     resolve::{Resolved, set},
 };
-use crate::{Identity, TlsConfig, Trust};
+use crate::{Identity, TlsConfig, Trust, file};
 
 /// Fields of a user that change who it is, and that this version cannot act on.
 const USER_NOT_SUPPORTED: [&str; 8] =
@@ -33,6 +34,7 @@ pub(super) fn open(resolved: &Resolved<'_>) -> Result<Config, ConfigError> {
         }
         None => (None, Auth::None),
     };
+    check_token_is_hidden(&cluster_url, &auth, &cluster_entry)?;
     let server_name = set(resolved.cluster.tls_server_name.as_deref()).map(str::to_owned);
     let tls = TlsConfig { trust, identity, server_name };
     // A server name that cannot be one is better found now, with the entry's name, than at the first connection.
@@ -61,13 +63,30 @@ fn server_url(cluster: &Cluster, entry: &Entry) -> Result<Uri, ConfigError> {
             Err(invalid("must not contain a user name or password".to_owned()))
         }
         (Some("https" | "http"), Some(_)) => Ok(url),
-        _ => Err(invalid(format!("must start with https:// or http://, and {text:?} does not"))),
+        // The text stays out of the error: it may have a password where a host was meant.
+        _ => Err(invalid("must start with https:// or http://".to_owned())),
     }
 }
 
+fn check_token_is_hidden(server: &Uri, auth: &Auth, entry: &Entry) -> Result<(), ConfigError> {
+    let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+    let here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    if server.scheme_str() != Some("http") || here || matches!(auth, Auth::None) {
+        return Ok(());
+    }
+    Err(ConfigError::Invalid {
+        entry: entry.clone(),
+        field: "server",
+        problem:
+            "starts with http://, so that everybody on the way could read the user's token; use https://"
+                .to_owned(),
+    })
+}
+
 fn trust(cluster: &Cluster, entry: &Entry) -> Result<Trust, ConfigError> {
-    let data = cluster.certificate_authority_data.as_deref();
-    let bundle = pem(data, "certificate-authority-data", cluster.certificate_authority.as_deref(), entry)?;
+    const DATA: &str = "certificate-authority-data";
+    let data = set(cluster.certificate_authority_data.as_deref());
+    let bundle = pem(data, DATA, cluster.certificate_authority.as_deref(), entry)?;
     match (bundle, cluster.insecure_skip_tls_verify == Some(true)) {
         (Some(_), true) => Err(ConfigError::Invalid {
             entry: entry.clone(),
@@ -76,7 +95,7 @@ fn trust(cluster: &Cluster, entry: &Entry) -> Result<Trust, ConfigError> {
         }),
         (Some(bundle), false) => Trust::from_pem(&bundle).map_err(|source| ConfigError::Tls {
             entry: entry.clone(),
-            field: "certificate-authority",
+            field: if data.is_some() { DATA } else { "certificate-authority" },
             source,
         }),
         (None, true) => Ok(Trust::Anything),
@@ -133,7 +152,7 @@ fn pem(
         });
     }
     let Some(path) = file.filter(|path| !path.as_os_str().is_empty()) else { return Ok(None) };
-    match std::fs::read(path) {
+    match file::read(path) {
         Ok(text) => Ok(Some(text)),
         Err(source) => Err(ConfigError::Read { path: path.to_owned(), source }),
     }

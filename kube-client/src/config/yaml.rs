@@ -3,9 +3,17 @@
 use serde::de::DeserializeOwned;
 use serde_saphyr::Error;
 
+/// Most events (a scalar, the start or the end of a list or map) that aliases may stand for in all. A kubeconfig of a
+/// thousand entries has some ten thousand when every one of them is an alias; a text of a few hundred bytes whose aliases
+/// stand for aliases has billions. Nesting, nodes and the length of the text have the parser's own limits.
+const MAX_REPLAYED: usize = 100_000;
+
 /// Decodes `text`; an empty one as the default value. The error says where and what was expected, not what was there.
 pub(super) fn parse<T: DeserializeOwned + Default>(text: &str) -> Result<T, String> {
-    let options = serde_saphyr::options! { with_snippet: false };
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED },
+    };
     serde_saphyr::from_str_with_options::<Option<T>>(text, options)
         .map(Option::unwrap_or_default)
         .map_err(|error| describe(error.without_snippet()))
@@ -46,9 +54,37 @@ mod tests {
             ("{s3cr: [\n", "line"),
             ("\tusers: s3cr\n", "line"),
             ("s3cr", "line 1"),
+            ("current-context: \"s3cr\0\"\n", "line 1"),
+            ("users: &s3cr [*s3cr]\n", "line 1"),
+            ("users: *s3cr\n", "line 1"),
         ] {
             let error = Kubeconfig::from_yaml(text).expect_err(text).to_string();
             assert!(!error.contains("s3cr") && error.contains(place), "{text:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_small_text_does_not_become_a_large_value() {
+        let ten = |i: usize| vec![format!("*x{i}"); 10].join(", ");
+        let levels: Vec<String> = (1..12).map(|i| format!("x{i}: &x{i} [{}]\n", ten(i - 1))).collect();
+        let laughs = format!("x0: &x0 [a, a, a, a, a, a, a, a, a, a]\n{}", levels.concat());
+        let nested = format!("x: {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+        let levels: Vec<String> = (0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+        let indented = levels.concat();
+        for text in [laughs, nested, indented] {
+            assert!(Kubeconfig::from_yaml(&text).is_err(), "{}...", &text[..40]);
+        }
+    }
+
+    #[test]
+    fn one_alias_for_each_of_a_thousand_users_is_no_bomb() {
+        // The parser takes a text with more than ten aliases for each anchor for a bomb.
+        let anchors: Vec<String> = (0..100).map(|i| format!("- {{name: &n{i} u{i}}}\n")).collect();
+        let text = format!(
+            "base: &base {{token: t, extra: [a, b, c]}}\nusers:\n{}{}",
+            "- {name: u, user: *base}\n".repeat(1000),
+            anchors.concat()
+        );
+        assert_eq!(Kubeconfig::from_yaml(&text).unwrap().users.len(), 1100);
     }
 }

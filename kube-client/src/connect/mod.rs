@@ -77,7 +77,7 @@ impl Transport {
         };
         let https = builder.enable_all_versions().wrap_connector(tcp);
         // TCP has its own limit; the one around both must leave TLS its own share.
-        let connector = TimedConnector { https, limit: 2 * config.connect_timeout };
+        let connector = TimedConnector { https, limit: config.connect_timeout.saturating_mul(2) };
         let pool = Pool::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -131,10 +131,10 @@ fn broken_bodies(body: hyper::body::Incoming, server: String) -> Body {
     Body::new(body.map_err(move |source| Error::Broken { server: server.clone(), source: source.into() }))
 }
 
-/// Scheme, host and port.
+/// Scheme, host and port; not the user name and password that an authority may have in front.
 fn server_of(uri: &Uri) -> String {
-    let authority = uri.authority().map_or("", |authority| authority.as_str());
-    format!("{}://{authority}", uri.scheme_str().unwrap_or("http"))
+    let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{}{port}", uri.scheme_str().unwrap_or("http"), uri.host().unwrap_or_default())
 }
 
 /// Limits the time for TCP and TLS together: a server that accepts and then says nothing would hold a watch for ever.

@@ -173,6 +173,30 @@ async fn an_error_says_who_what_and_what_to_do_and_its_chain_repeats_nothing() {
     }
 }
 
+#[test]
+fn a_server_is_named_without_a_password() {
+    for (uri, server) in [
+        ("https://u:s3cr@s.example.test:6443/x", "https://s.example.test:6443"),
+        ("https://s.example.test", "https://s.example.test"),
+        ("http://[2001:db8::7]:80/x?y", "http://[2001:db8::7]:80"),
+    ] {
+        assert_eq!(server_of(&uri.parse().unwrap()), server);
+    }
+}
+
+#[test]
+fn any_time_to_connect_will_do() {
+    let config =
+        Config { connect_timeout: Duration::MAX, ..Config::new("https://s.example.test".parse().unwrap()) };
+    assert!(
+        Transport::new(&Config {
+            tls: TlsConfig { trust: Trust::Anything, ..TlsConfig::default() },
+            ..config
+        })
+        .is_ok()
+    );
+}
+
 #[tokio::test]
 async fn a_server_that_accepts_and_says_nothing_is_given_up() {
     let address = plain_server(b"").await;

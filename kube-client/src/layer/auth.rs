@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tower::{Layer, Service};
 
 use super::token::{TokenCache, bearer};
-use crate::{Auth, BoxError, CredentialError, Error, clock};
+use crate::{Auth, BoxError, CredentialError, Error, clock, file};
 
 /// Makes [`AddAuth`].
 #[derive(Clone, Debug)]
@@ -45,7 +45,9 @@ impl TokenFile {
         if let Some(header) = cache.current(clock::now()) {
             return Ok(header);
         }
-        let text = tokio::fs::read_to_string(&self.path).await;
+        let path = self.path.clone();
+        let text = tokio::task::spawn_blocking(move || file::read_text(&path));
+        let text = text.await.unwrap_or_else(|stopped| Err(stopped.into()));
         cache.read(clock::now(), &self.path, text)
     }
 }

@@ -4,7 +4,8 @@
 //! of the answer or of the rest of its body.
 //!
 //! Why per request and not per connection: a watch or a followed log is silent for minutes and healthy; a unary request
-//! that takes as long is lost. One number cannot serve both.
+//! that takes as long is lost. One number cannot serve both. The refusal of a stream is no stream: the layer's own limit
+//! holds for its body, lest a server that sends it a byte at a time be waited for without end.
 //!
 //! What it leaves to others: noticing that a connection is dead (`connect`).
 
@@ -17,7 +18,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{FutureExt, TryFutureExt, future::BoxFuture};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use tower::{Layer, Service};
@@ -77,24 +78,57 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let limit = request.extensions().get::<TimeLimit>().map_or(self.limit, |own| own.0);
-        let Some(limit) = limit else {
-            return self.inner.call(request).map_ok(|answer| answer.map(Body::new)).err_into().boxed();
-        };
-        let timed_out =
-            TimedOut { method: request.method().clone(), path: request.uri().path().to_owned(), limit };
-        let deadline = Instant::now() + limit;
-        let answer = self.inner.call(request);
+        let unary = self.limit;
+        let limit = request.extensions().get::<TimeLimit>().map_or(unary, |own| own.0);
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let deadline = Deadline::after(limit);
+        let answer = self.inner.call(request).err_into::<BoxError>();
         async move {
-            match timeout_at(deadline, answer).await {
-                Ok(answer) => Ok(answer.map_err(Into::into)?.map(|body| {
-                    let deadline = Box::pin(sleep_until(deadline));
-                    Body::new(LimitedBody { body: Body::new(body), deadline, timed_out })
-                })),
-                Err(_) => Err(Error::from(timed_out).into()),
-            }
+            let answer = match deadline {
+                None => answer.await?,
+                Some(Deadline { at, limit }) => match timeout_at(at, answer).await {
+                    Ok(answer) => answer?,
+                    Err(_) => return Err(Error::from(TimedOut { method, path, limit }).into()),
+                },
+            };
+            let deadline = match Deadline::after(unary) {
+                Some(refusal) if is_refusal(answer.status()) => Some(refusal.or_earlier(deadline)),
+                _ => deadline,
+            };
+            Ok(answer.map(|body| match deadline {
+                None => Body::new(body),
+                Some(Deadline { at, limit }) => Body::new(LimitedBody {
+                    body: Body::new(body),
+                    deadline: Box::pin(sleep_until(at)),
+                    timed_out: TimedOut { method, path, limit },
+                }),
+            }))
         }
         .boxed()
+    }
+}
+
+/// Whether it is neither success nor the start of another protocol, whose connection goes on.
+fn is_refusal(status: StatusCode) -> bool {
+    !status.is_success() && !status.is_informational()
+}
+
+/// When a limit is over.
+#[derive(Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    limit: Duration,
+}
+
+impl Deadline {
+    /// `limit` from now on; `None` without a limit, and for one that is over later than time can be told.
+    fn after(limit: Option<Duration>) -> Option<Self> {
+        let limit = limit?;
+        Some(Self { at: Instant::now().checked_add(limit)?, limit })
+    }
+
+    fn or_earlier(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.at < self.at).unwrap_or(self)
     }
 }
 
@@ -140,8 +174,9 @@ mod tests {
 
     use super::*;
 
-    /// What comes of an answer whose head takes so many seconds, and then each of its two chunks; and after how long.
-    async fn outcome(own: Option<TimeLimit>, head: u64, chunk: u64) -> (String, u64) {
+    /// What comes of an answer with this code whose head takes so many seconds, and then each of its two chunks; and after
+    /// how long.
+    async fn outcome(own: Option<TimeLimit>, code: u16, head: u64, chunk: u64) -> (String, u64) {
         let start = Instant::now();
         let server = service_fn(move |_: Request<()>| async move {
             tokio::time::sleep(Duration::from_secs(head)).await;
@@ -149,7 +184,8 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(chunk)).await;
                 Ok::<_, Infallible>(Bytes::from(text))
             });
-            Ok::<_, Infallible>(Response::new(Body::from_stream(chunks)))
+            let answer = Response::builder().status(code).body(Body::from_stream(chunks));
+            Ok::<_, Infallible>(answer.unwrap())
         });
         let mut request = Request::get("/x?y=z").body(()).unwrap();
         if let Some(own) = own {
@@ -169,6 +205,7 @@ mod tests {
         let ten = "GET /x: not done within 10s";
         let rows = [
             (None, 1, 1, "ab", 3),
+            (Some(TimeLimit(Some(Duration::MAX))), 100, 100, "ab", 300),
             (None, 60, 0, ten, 10),
             (None, 1, 8, ten, 10),
             (None, 1, 60, ten, 10),
@@ -177,7 +214,23 @@ mod tests {
             (Some(TimeLimit(Some(Duration::from_secs(2)))), 1, 8, "GET /x: not done within 2s", 2),
         ];
         for (own, head, chunk, text, seconds) in rows {
-            assert_eq!(outcome(own, head, chunk).await, (text.to_owned(), seconds), "{own:?} {head} {chunk}");
+            let found = outcome(own, 200, head, chunk).await;
+            assert_eq!(found, (text.to_owned(), seconds), "{own:?} {head} {chunk}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_refusal_of_a_stream_is_no_stream() {
+        let limit = |seconds| Some(TimeLimit(Some(Duration::from_secs(seconds))));
+        let rows = [
+            (Some(TimeLimit(None)), 100, 1, "ab", 102),
+            (Some(TimeLimit(None)), 100, 60, "GET /x: not done within 10s", 110),
+            (limit(300), 100, 60, "GET /x: not done within 10s", 110),
+            (limit(105), 100, 60, "GET /x: not done within 105s", 105),
+        ];
+        for (own, head, chunk, text, seconds) in rows {
+            let found = outcome(own, 403, head, chunk).await;
+            assert_eq!(found, (text.to_owned(), seconds), "{own:?} {head} {chunk}");
         }
     }
 }

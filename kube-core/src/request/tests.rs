@@ -51,12 +51,23 @@ fn each_verb_has_its_method_and_target() {
             "/api/v1/namespaces/d/pods?labelSelector=a+in+%28b%2Cc%29",
         ),
         (
+            pods().delete_collection(
+                &delete,
+                &ListParams { resource_version: Some("0".into()), ..ListParams::default() },
+            ),
+            "DELETE",
+            "/api/v1/namespaces/d/pods?resourceVersion=0",
+        ),
+        (
             pods().watch(&WatchParams::default(), "0009"),
             "GET",
             "/api/v1/namespaces/d/pods?watch=true&resourceVersion=0009&timeoutSeconds=290&allowWatchBookmarks=true",
         ),
         (
-            pods().watch(&WatchParams { send_initial_events: true, ..WatchParams::default() }, ""),
+            pods().watch(
+                &WatchParams { send_initial_events: true, bookmarks: false, ..WatchParams::default() },
+                "",
+            ),
             "GET",
             "/api/v1/namespaces/d/pods?watch=true&timeoutSeconds=290&allowWatchBookmarks=true&sendInitialEvents=true\
              &resourceVersionMatch=NotOlderThan",
@@ -90,9 +101,8 @@ fn list_parameters_are_spelt_as_the_server_reads_them() {
 fn a_name_is_one_path_segment() {
     for (name, path) in [
         ("system:node", "/api/v1/namespaces/d/pods/system%3Anode"),
-        ("a/b", "/api/v1/namespaces/d/pods/a%2Fb"),
         ("a?x=1#y", "/api/v1/namespaces/d/pods/a%3Fx%3D1%23y"),
-        ("a%2Fb", "/api/v1/namespaces/d/pods/a%252Fb"),
+        ("..a", "/api/v1/namespaces/d/pods/..a"),
         ("ü\r\n", "/api/v1/namespaces/d/pods/%C3%BC%0D%0A"),
     ] {
         assert_eq!(pods().get(name, &GetParams::default()).unwrap().uri(), path);
@@ -100,9 +110,32 @@ fn a_name_is_one_path_segment() {
 }
 
 #[test]
-fn an_empty_name_is_refused_by_every_verb() {
+fn what_is_not_one_segment_is_refused_wherever_it_stands() {
+    for part in [".", "..", "a/b", "../a", "/", "a%2Fb", "%2e%2e"] {
+        let namespace = Endpoint::new(&ApiResource::of::<Pod>(), Some(part)).unwrap_err();
+        assert!(matches!(namespace, RequestError::BadNamespace { .. }), "{part}: {namespace}");
+        let kinds = [
+            ApiResource::new(part, "v1", "A", "as", true),
+            ApiResource::new("g", part, "A", "as", true),
+            ApiResource::new("g", "v1", "A", part, true),
+        ];
+        for kind in kinds {
+            let error = Endpoint::new(&kind, Some("d")).unwrap_err();
+            assert!(matches!(error, RequestError::BadPart { .. }), "{kind}: {error}");
+        }
+        let error = pods().subresource(part).delete("a", &DeleteParams::default()).unwrap_err();
+        assert!(matches!(error, RequestError::BadPart { part: "subresource", .. }), "{part}: {error}");
+    }
+    for (group, version, plural) in [("g", "", "as"), ("g", "v1", "")] {
+        assert!(Endpoint::new(&ApiResource::new(group, version, "A", plural, true), None).is_err());
+    }
+    assert!(pods().subresource("").get("a", &GetParams::default()).is_err());
+}
+
+#[test]
+fn a_name_that_is_not_one_segment_is_refused_by_every_verb() {
     let (get, write, patch) = (GetParams::default(), WriteParams::default(), PatchParams::default());
-    for name in ["", ".", ".."] {
+    for name in ["", ".", "..", "a/status", "../secrets", "a%2Fstatus"] {
         let results = [
             pods().get(name, &get),
             pods().replace(name, vec![], &write),

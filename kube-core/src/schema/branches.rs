@@ -2,11 +2,14 @@
 //!
 //! | Rust | schemars writes | becomes |
 //! |---|---|---|
-//! | `Option<T>` | `T` or null | `T`, nullable |
+//! | `Option<T>` | `T` or null | `T`, nullable (an enum: see `finish`) |
 //! | unit variants | one string each (when documented) | one string `enum`, the docs as a list in its description |
 //! | external tags | one object with one field each | all fields, `oneOf` of `required` |
 //! | internal and adjacent tags | objects with a constant field | all fields, the tag an `enum`, `oneOf` of tag value and `required` |
 //! | untagged | anything | one type with all fields, `anyOf` of values and `required`; several types: refused |
+//!
+//! Where only some unit variants are documented, schemars puts the others first, and so does the `enum` here: the order of
+//! declaration is not in its output. It has no meaning to the server.
 //!
 //! Kubernetes wants every field declared outside the branches, and no types inside: `unite` makes the declaration,
 //! `nested` what remains of each branch. Where a branch asks for nothing beyond it, no branches remain at all.

@@ -6,15 +6,14 @@ use serde_json::{Map, Value};
 
 use super::{
     Node,
-    keywords::{INT_OR_STRING, PRESERVE},
+    keywords::{INT_OR_STRING, PRESERVE, is_nullable},
     types::type_of,
 };
 
 /// Says why `value` does not fit `node`.
 pub(super) fn fits(value: &Value, node: &Node) -> Result<(), String> {
     if value.is_null() {
-        let nullable = node.get("nullable") == Some(&Value::Bool(true));
-        return if nullable { Ok(()) } else { Err("null where the field is not nullable".into()) };
+        return if is_nullable(node) { Ok(()) } else { Err("null where the field is not nullable".into()) };
     }
     typed(value, node)?;
     values(value, node)?;

@@ -113,6 +113,11 @@ pub(super) fn is_note(keyword: &str) -> bool {
     matches!(keyword, "description" | "default" | "example" | "externalDocs")
 }
 
+/// Null fits, beside what else does.
+pub(super) fn is_nullable(node: &Node) -> bool {
+    node.get("nullable") == Some(&Value::Bool(true))
+}
+
 /// Anything fits: kept as it is, whatever it holds.
 pub(super) fn is_anything(node: &Node) -> bool {
     node.get(PRESERVE) == Some(&Value::Bool(true))

@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Node, keywords::VALUE_KEYWORDS};
+use super::{
+    Node,
+    finish::let_null_pass,
+    keywords::{VALUE_KEYWORDS, is_nullable},
+};
 
 /// What `alternative` asks for beyond `declared`: values, `required`, and the same of its fields and items.
 /// Empty when the declaration already says it all.
@@ -13,6 +17,10 @@ pub(super) fn nested(alternative: &Node, declared: &Node) -> Node {
         if declared.get(keyword) != Some(value) {
             rest.insert(keyword.to_owned(), value.clone());
         }
+    }
+    // A branch has no `nullable` of its own.
+    if is_nullable(alternative) {
+        let_null_pass(&mut rest);
     }
     // A flag without its bound means nothing, and a bound without its flag something else.
     for (bound, flag) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
@@ -80,6 +88,10 @@ mod tests {
             (
                 json!({ "required": ["kind", "n"], "properties": { "n": { "type": "integer", "minimum": 1, "nullable": true, "default": 2 } } }),
                 json!({ "required": ["n"], "properties": { "n": { "minimum": 1 } } }),
+            ),
+            (
+                json!({ "properties": { "kind": { "type": "string", "enum": ["A"], "nullable": true } } }),
+                json!({ "properties": { "kind": { "allOf": [{ "enum": ["A"] }] } } }),
             ),
             (
                 json!({ "properties": { "l": { "items": { "type": "string", "pattern": "p" } } } }),

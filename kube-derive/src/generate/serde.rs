@@ -57,7 +57,7 @@ fn deserialize(attributes: &Attributes) -> TokenStream {
         const _: () = {
             #[derive(#kube_core::__derive::serde::Deserialize)]
             #[serde(crate = #serde_path, rename = #name, rename_all = "camelCase")]
-            struct Wire {
+            struct __Wire {
                 api_version: ::core::option::Option<::std::string::String>,
                 kind: ::core::option::Option<::std::string::String>,
                 metadata: ::core::option::Option<#kube_core::ObjectMeta>,
@@ -71,7 +71,7 @@ fn deserialize(attributes: &Attributes) -> TokenStream {
                 where
                     D: #kube_core::__derive::serde::Deserializer<'de>,
                 {
-                    let wire = <Wire as #kube_core::__derive::serde::Deserialize>::deserialize(deserializer)?;
+                    let wire = <__Wire as #kube_core::__derive::serde::Deserialize>::deserialize(deserializer)?;
                     #kube_core::__derive::expect_type(
                         (#api_version, #name),
                         (wire.api_version.as_deref(), wire.kind.as_deref()),

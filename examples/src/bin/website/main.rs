@@ -83,7 +83,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
         cluster = cluster(options.cluster) => cluster?,
         () = stop.cancelled() => return Ok(()),
     };
-    let place = cluster.control().map_or("the current context".into(), |plane| plane.server());
+    let place = cluster.control().map_or("the current context".into(), kube_e2e::ControlPlane::server);
     timeline.tell("cluster", &format!("ready at {place}"));
     if let Some(kubeconfig) = cluster.kubeconfig_file().filter(|_| !options.demo) {
         println!("try: kubectl --kubeconfig {} get websites -A", kubeconfig.display());

@@ -44,6 +44,8 @@ fn the_server_must_be_a_whole_url() {
         ("'c.example.test:6443'", "must start with https://"),
         ("'/path'", "must start with https://"),
         ("'ftp://c.example.test'", "must start with https://"),
+        ("'ftp://u:s3cr@c.example.test'", "must start with https://"),
+        ("'u:s3cr@c.example.test'", "must start with https://"),
         ("'https://'", "is not a URL"),
         ("'https://a b'", "is not a URL"),
         ("'https://u:s3cr@c.example.test'", "must not contain a user name"),
@@ -97,7 +99,7 @@ fn a_bundle_gives_all_its_certificates_and_must_have_one() {
 
     let data = BASE64_STANDARD.encode("no certificate");
     let text = message(outcome(&format!("{SERVER}, certificate-authority-data: {data}"), ""));
-    assert!(text.starts_with("cluster \"c\": certificate-authority cannot be used: "), "{text}");
+    assert!(text.starts_with("cluster \"c\": certificate-authority-data cannot be used: "), "{text}");
 }
 
 #[test]
@@ -122,6 +124,28 @@ fn a_token_file_beats_a_token() {
         ("tokenFile: '', token: abc", "Token(..)"),
     ] {
         assert_eq!(format!("{:?}", outcome(SERVER, user).unwrap().auth), expected, "{user}");
+    }
+}
+
+#[test]
+fn a_token_is_not_sent_where_everybody_can_read_it() {
+    let refused = Some(
+        "cluster \"c\": server starts with http://, so that everybody on the way could read the user's token; \
+         use https://",
+    );
+    for (server, user, expected) in [
+        ("http://c.example.test", "token: s3cr", refused),
+        ("http://192.0.2.1:8080", "tokenFile: /t", refused),
+        ("http://localhost.example.test", "token: s3cr", refused),
+        ("HTTP://c.example.test", "token: s3cr", refused),
+        ("http://c.example.test", "", None),
+        ("https://c.example.test", "token: s3cr", None),
+        ("http://127.0.0.1:8001", "token: s3cr", None),
+        ("http://[::1]:8001", "token: s3cr", None),
+        ("http://localhost", "token: s3cr", None),
+    ] {
+        let outcome = outcome(&format!("server: '{server}'"), user);
+        assert_eq!(outcome.err().map(|error| error.to_string()).as_deref(), expected, "{server} {user}");
     }
 }
 
