@@ -57,6 +57,17 @@ impl fmt::Display for Make {
     }
 }
 
+impl Make {
+    /// The make that `KUBE_E2E_CLUSTER` names; control-plane when it is not set.
+    ///
+    /// # Errors
+    /// When it names none.
+    pub fn from_env() -> Result<Self, Error> {
+        let make = env::var(MAKE).ok().filter(|make| !make.is_empty());
+        make.as_deref().map_or(Ok(Self::ControlPlane), str::parse)
+    }
+}
+
 impl FromStr for Make {
     type Err = Error;
 
@@ -110,8 +121,7 @@ impl Cluster {
     /// The make that `KUBE_E2E_CLUSTER` names: `control-plane` (also when it is not set; complete, with one node) or
     /// `kubeconfig`.
     pub async fn from_env() -> Result<Self, Error> {
-        let make = env::var(MAKE).ok().filter(|make| !make.is_empty());
-        match make.as_deref().map_or(Ok(Make::ControlPlane), str::parse)? {
+        match Make::from_env()? {
             Make::ControlPlane => Self::control_plane().complete().start().await,
             Make::Kubeconfig => Self::kubeconfig(None),
         }

@@ -37,6 +37,7 @@
 
 mod cluster;
 mod control_plane;
+mod embedded;
 mod error;
 mod eventually;
 mod kubeconfig;
@@ -44,6 +45,7 @@ mod namespace;
 mod pki;
 mod programs;
 
+pub use self::embedded::Embedded;
 pub use self::{
     cluster::{Cluster, Make},
     control_plane::{ControlPlane, ControlPlaneBuilder, Ending},
@@ -54,3 +56,5 @@ pub use self::{
     pki::{Identity, MASTERS, Pki},
     programs::{Program, Programs},
 };
+#[cfg(feature = "cluster")]
+pub use self::embedded::{FactTexts, collect_facts};

@@ -44,7 +44,7 @@ impl Layout<'_> {
             // It taints every new node, and only the controller manager takes the taint away again.
             off += ",TaintNodesByCondition";
         }
-        vec![
+        let mut args = vec![
             format!("--etcd-servers={}", self.etcd_url()),
             // Tests compact when they want to (`ControlPlane::compact_etcd`), and at no other time.
             "--etcd-compaction-interval=0".into(),
@@ -67,7 +67,12 @@ impl Layout<'_> {
             "--profiling=false".into(),
             // Without it, a server that is asked to end waits a minute for its watches, which end only with it.
             "--shutdown-watch-termination-grace-period=1s".into(),
-        ]
+        ];
+        if self.parts.audit {
+            args.push(format!("--audit-policy-file={}", self.file("audit-policy.yaml")));
+            args.push(format!("--audit-log-path={}", self.file("logs/audit.log")));
+        }
+        args
     }
 
     pub(super) fn kube_controller_manager(&self) -> Vec<String> {

@@ -57,12 +57,24 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long one look may take: a server that is coming up may accept a connection and then not answer.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
-/// Which programs run beside etcd and kube-apiserver.
+/// Creations with the objects as the server understood them, and nothing else.
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- {level: Request, verbs: [create]}
+- {level: None}
+";
+
+/// Which programs run beside etcd and kube-apiserver, and what the latter does besides.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each part is there or not, whatever the others are")]
 struct Parts {
     controller_manager: bool,
     scheduler: bool,
     kwok: bool,
+    audit: bool,
 }
 
 /// How a program is ended.
@@ -120,6 +132,11 @@ impl ControlPlane {
     /// The logs, one file for each program.
     pub fn logs(&self) -> PathBuf {
         self.folder.file("logs")
+    }
+
+    /// The log of [`ControlPlaneBuilder::audit`]; there is none without it.
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.log("audit")
     }
 
     /// Keeps the temporary folder, logs included, when this control plane ends.
@@ -311,6 +328,7 @@ fn write_files(folder: &Folder, pki: &Pki, users: &[TokenUser], server: &str) ->
         ("service-accounts.key", pki.service_account_key_pem()),
         ("service-accounts.pub", pki.service_account_public_key_pem()),
         ("tokens.csv", tokens_csv(users)),
+        ("audit-policy.yaml", AUDIT_POLICY.into()),
         ("kubeconfig", admin),
     ] {
         write_private(&folder.file(name), &text)?;

@@ -1,0 +1,224 @@
+//! Which kinds are served, and what a request may do with each.
+//!
+//! In: a place. Out: its [`Kind`], or none. Built-in kinds come from the table of facts, custom ones from their definitions.
+//! What a kind does beyond its facts is a row in [`RULES`], so that verbs are written once.
+
+use std::sync::Arc;
+
+use super::{
+    crd::{Served, Version},
+    errors::Subject,
+    facts::{Facts, KindFacts},
+    route::Place,
+    shape::{Shape, Types},
+    storage::Resource,
+};
+
+/// A kind, as one version of its group serves it.
+#[derive(Clone, Debug)]
+pub(super) struct Kind {
+    source: Source,
+    pub(super) resource: Resource,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    BuiltIn { facts: &'static KindFacts, shape: Shape },
+    Custom(Arc<Custom>),
+}
+
+/// A version of a custom kind.
+#[derive(Debug)]
+pub(super) struct Custom {
+    served: Arc<Served>,
+    /// Its place among the versions.
+    version: usize,
+    shape: Shape,
+}
+
+impl Custom {
+    /// The versions that a definition serves.
+    pub(super) fn versions(served: Served) -> Vec<Arc<Self>> {
+        let served = Arc::new(served);
+        let versions = 0..served.versions.len();
+        let custom = |version: usize| {
+            let shape = served.versions[version].schema.shape(Facts::load().types());
+            Arc::new(Self { served: served.clone(), version, shape })
+        };
+        versions.filter(|version| served.versions[*version].served).map(custom).collect()
+    }
+
+    pub(super) fn version(&self) -> &Version {
+        &self.served.versions[self.version]
+    }
+
+    /// Whether it is what a place names.
+    pub(super) fn is_at(&self, place: &Place) -> bool {
+        let (served, version) = (&self.served, self.version());
+        served.group == place.group && served.plural == place.plural && version.name == place.version
+    }
+}
+
+/// What a built-in kind does that others do not.
+struct Rule {
+    group: &'static str,
+    plural: &'static str,
+    /// Its generation is counted.
+    generation: bool,
+    /// The state is told by its own status subresource: a write of the object cannot set it.
+    status: bool,
+}
+
+const fn rule(group: &'static str, plural: &'static str) -> Rule {
+    Rule { group, plural, generation: true, status: true }
+}
+
+/// The kinds with a spec that is counted and a status of its own. Anything else has neither.
+const RULES: &[Rule] = &[
+    rule("", "pods"),
+    rule("", "replicationcontrollers"),
+    rule("apps", "deployments"),
+    rule("apps", "replicasets"),
+    rule("apps", "statefulsets"),
+    rule("apps", "daemonsets"),
+    rule("batch", "jobs"),
+    rule("batch", "cronjobs"),
+    rule("networking.k8s.io", "ingresses"),
+    rule("policy", "poddisruptionbudgets"),
+    rule("apiextensions.k8s.io", "customresourcedefinitions"),
+    rule("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    rule("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    Rule { group: "", plural: "services", generation: false, status: true },
+    Rule { group: "", plural: "nodes", generation: false, status: true },
+    Rule { group: "", plural: "namespaces", generation: false, status: true },
+    Rule { group: "", plural: "persistentvolumes", generation: false, status: true },
+    Rule { group: "", plural: "persistentvolumeclaims", generation: false, status: true },
+    Rule { group: "autoscaling", plural: "horizontalpodautoscalers", generation: false, status: true },
+    Rule { group: "networking.k8s.io", plural: "networkpolicies", generation: true, status: false },
+    Rule { group: "admissionregistration.k8s.io", plural: "validatingwebhookconfigurations", generation: true, status: false },
+    Rule { group: "admissionregistration.k8s.io", plural: "mutatingwebhookconfigurations", generation: true, status: false },
+];
+
+impl Kind {
+    /// The built-in kind of a place.
+    pub(super) fn built_in(place: &Place) -> Option<Self> {
+        let facts = Facts::load().resource(&place.group, &place.version, &place.plural)?;
+        let resource = Resource { group: Arc::from(facts.group), plural: Arc::from(facts.plural) };
+        Some(Self { source: Source::BuiltIn { facts, shape: facts.shape() }, resource })
+    }
+
+    /// A custom kind.
+    pub(super) fn custom(custom: &Arc<Custom>) -> Self {
+        let served = &custom.served;
+        let resource = Resource { group: Arc::from(&*served.group), plural: Arc::from(&*served.plural) };
+        Self { source: Source::Custom(custom.clone()), resource }
+    }
+
+    /// The version of a custom kind, if it is one.
+    pub(super) fn as_custom(&self) -> Option<&Custom> {
+        match &self.source {
+            Source::BuiltIn { .. } => None,
+            Source::Custom(custom) => Some(custom),
+        }
+    }
+
+    /// Whether its objects define kinds.
+    pub(super) fn is_definition(&self) -> bool {
+        *self.resource.group == *"apiextensions.k8s.io" && *self.resource.plural == *"customresourcedefinitions"
+    }
+
+    pub(super) fn name(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn { facts, .. } => facts.kind,
+            Source::Custom(custom) => &custom.served.kind,
+        }
+    }
+
+    /// The version within the group.
+    pub(super) fn version(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn { facts, .. } => facts.version,
+            Source::Custom(custom) => &custom.version().name,
+        }
+    }
+
+    pub(super) fn api_version(&self) -> String {
+        match &*self.resource.group {
+            "" => self.version().to_owned(),
+            group => format!("{group}/{}", self.version()),
+        }
+    }
+
+    pub(super) fn is_namespaced(&self) -> bool {
+        match &self.source {
+            Source::BuiltIn { facts, .. } => facts.namespaced,
+            Source::Custom(custom) => custom.served.namespaced,
+        }
+    }
+
+    /// The kind of a list of its objects.
+    pub(super) fn list_kind(&self) -> String {
+        match &self.source {
+            Source::BuiltIn { facts, .. } => format!("{}List", facts.kind),
+            Source::Custom(custom) => custom.served.list_kind.clone(),
+        }
+    }
+
+    pub(super) fn types(&self) -> &'static Types {
+        Facts::load().types()
+    }
+
+    pub(super) fn shape(&self) -> &Shape {
+        match &self.source {
+            Source::BuiltIn { shape, .. } => shape,
+            Source::Custom(custom) => &custom.shape,
+        }
+    }
+
+    pub(super) fn has_subresource(&self, name: &str) -> bool {
+        match &self.source {
+            Source::BuiltIn { facts, .. } => facts.subresource(name).is_some(),
+            Source::Custom(custom) => match name {
+                "status" => custom.version().has_status,
+                _ => false,
+            },
+        }
+    }
+
+    pub(super) fn counts_generations(&self) -> bool {
+        self.as_custom().is_some() || self.rule().is_some_and(|rule| rule.generation)
+    }
+
+    pub(super) fn has_own_status(&self) -> bool {
+        match self.as_custom() {
+            Some(custom) => custom.version().has_status,
+            None => self.rule().is_some_and(|rule| rule.status),
+        }
+    }
+
+    /// The fields that a field selector may name, besides the name and the namespace.
+    pub(super) fn is_selectable(&self, path: &str) -> bool {
+        let own = match &self.source {
+            Source::BuiltIn { facts, .. } => facts.selectable.contains(&path),
+            Source::Custom(custom) => {
+                custom.version().selectable.iter().any(|field| field.trim_start_matches('.') == path)
+            }
+        };
+        own || path == "metadata.name" || (path == "metadata.namespace" && self.is_namespaced())
+    }
+
+    /// An error about the resource, or one object of it.
+    pub(super) fn on<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.resource.group, kind: &self.resource.plural, name }
+    }
+
+    /// The same, for errors that name the kind.
+    pub(super) fn of_kind<'a>(&'a self, name: &'a str) -> Subject<'a> {
+        Subject { group: &self.resource.group, kind: self.name(), name }
+    }
+
+    fn rule(&self) -> Option<&'static Rule> {
+        let here = |rule: &&Rule| *rule.group == *self.resource.group && *rule.plural == *self.resource.plural;
+        RULES.iter().find(here)
+    }
+}
