@@ -1,6 +1,8 @@
-//! Clusters to run and test operators on: the real programs of a control plane, or any cluster of a kubeconfig.
+//! Clusters to run and test operators on: the real programs of a control plane, any cluster of a kubeconfig, and a server
+//! in this process in the making ([`Embedded`]).
 //!
-//! This crate never fakes a server: what a test sees here is what kube-apiserver does.
+//! This crate never lets a test see what a real server would not do: what kube-apiserver does is right, and where the server
+//! in this process differs, it is wrong.
 //!
 //! ```text
 //!  Cluster --+-- control_plane(): programs -> ControlPlane (etcd, kube-apiserver, and more on request)
@@ -17,6 +19,7 @@
 //! | how programs die with this process | `control_plane/supervise.{rs,sh}` |
 //! | keys and certificates | `pki` |
 //! | what a test can ask of any cluster | `cluster` |
+//! | what the server in this process answers | `embedded` |
 //!
 //! A test:
 //!

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Process, own, same, shared};
+use crate::support::{Process, own, same, shared, soon};
 
 /// The times of every election here, and of `slow-operator`'s. Short, for tests wait for a lease to run out.
 const LEASE: Duration = Duration::from_secs(3);
@@ -55,17 +55,17 @@ impl Contender {
     /// Waits until it has seen who leads.
     async fn sees(&mut self, holder: &str) {
         let seen = |standing: &Standing| standing.record.as_ref().is_some_and(|seen| seen.holder == holder);
-        self.standing.wait_for(seen).await.unwrap();
+        soon(holder, self.standing.wait_for(seen)).await.unwrap();
     }
 
     async fn leads(&mut self) -> (Term, Instant) {
-        (&mut self.leads).await.unwrap()
+        soon("the lead", &mut self.leads).await.unwrap()
     }
 
     /// Stops it, and waits until it has handed the lease back.
     async fn stop(self) {
         self.stop.cancel();
-        let ended = self.ended.await.unwrap().unwrap();
+        let ended = soon("the elector to end", self.ended).await.unwrap().unwrap();
         assert!(matches!(ended, Outcome::Led { released: true, .. }), "{ended:?}");
     }
 }
@@ -149,7 +149,7 @@ async fn a_leader_that_sees_another_on_the_lease_stops() {
     let taken = Patch::Merge(json!({ "spec": { "holderIdentity": "other" } }));
     let at = clock::now();
     leases(cluster, &namespace).patch(NAME, &taken, &PatchParams::default()).await.unwrap();
-    let ended = one.ended.await.unwrap();
+    let ended = soon("the loss of the lead", one.ended).await.unwrap();
     let by = "other".to_owned();
     assert!(
         matches!(&ended, Err(Error::Lost { loss: Loss::Taken { by: found }, .. }) if *found == by),
@@ -192,7 +192,7 @@ async fn a_leader_that_cannot_renew_stops_before_its_lease_has_run_out() {
     let (term, _) = one.leads().await;
     control.pause_apiserver().await;
     let paused = clock::now();
-    let ended = one.ended.await.unwrap();
+    let ended = soon("the loss of the lead", one.ended).await.unwrap();
     assert!(matches!(ended, Err(Error::Lost { loss: Loss::DeadlinePassed, .. })), "{ended:?}");
     let took = clock::now() - paused;
     assert!(!term.is_current(clock::now()));

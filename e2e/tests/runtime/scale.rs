@@ -14,7 +14,7 @@ use kube_e2e::{Cluster, Make};
 use kube_runtime::{Action, Caches, Context, Controller, Keep};
 use serde_json::json;
 
-use crate::support::{Running, Runs, Wire, map, maps, our_maps, text_data};
+use crate::support::{Running, Runs, Wire, map, maps, our_maps, soon, text_data};
 
 const OBJECTS: usize = 20_000;
 const UPDATES: usize = 1_000;
@@ -82,7 +82,7 @@ async fn twenty_thousand_objects_are_listed_in_pages_and_each_is_reconciled_once
     let caches = Caches::new(client);
     let start = clock::now();
     let store = caches.store(&our_maps(&namespace), Keep::Bytes);
-    store.synced().await;
+    soon("the list", store.synced()).await;
     say("listed in pages of 500", OBJECTS, start);
     assert_eq!(store.len(), OBJECTS);
     assert_eq!(wire.lists("configmaps"), OBJECTS / PAGE);

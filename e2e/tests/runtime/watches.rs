@@ -9,12 +9,14 @@ use kube_core::{DeleteParams, Patch, PatchParams, ResourceExt, WriteParams};
 use kube_e2e::{Cluster, Ending};
 use kube_runtime::{
     Caches, Delta, Health, Keep, Store, Subscription,
-    watcher::{self, Cause, Event, WatchError},
+    watcher::{self, Cause, Event, Problem, WatchError},
 };
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use crate::support::{Wire, map, maps, our_maps, own, quick, same, shared, stored, text_data, versions};
+use crate::support::{
+    Wire, map, maps, our_maps, own, quick, same, shared, soon, stored, text_data, versions,
+};
 
 /// Between two writes of a writer that runs beside the test: a server that is away refuses at once, and the writer
 /// would only heat the machine.
@@ -81,7 +83,7 @@ async fn a_store_stays_equal_to_the_server_through_restarts_of_it() {
     }
     let caches = Caches::with_config(cluster.client().unwrap(), quick());
     let store = caches.store(&our_maps("default"), Keep::Bytes);
-    store.synced().await;
+    soon("the list", store.synced()).await;
     let wake = Arc::new(Notify::new());
     let subscription = caches.subscribe(store.target(), wake.clone());
     let (mirrored, mut mirror) = watch::channel(Mirror::default());
@@ -105,7 +107,7 @@ async fn a_store_stays_equal_to_the_server_through_restarts_of_it() {
         more(&mut writes, 20).await;
     }
     drop(writes);
-    writing.await.unwrap();
+    soon("the writer to end", writing).await.unwrap();
 
     let server = versions(&api).await;
     cluster
@@ -119,13 +121,13 @@ async fn a_store_stays_equal_to_the_server_through_restarts_of_it() {
     drop(mirror);
     // The last event it waits for.
     api.create(&map("end", ""), &WriteParams::default()).await.unwrap();
-    mirroring.await.unwrap();
+    soon("the mirror to end", mirroring).await.unwrap();
 }
 
 /// Waits for so many more writes.
 async fn more(writes: &mut watch::Receiver<u32>, number: u32) {
     let so_far = *writes.borrow();
-    writes.wait_for(|count| *count >= so_far + number).await.unwrap();
+    soon("more writes", writes.wait_for(|count| *count >= so_far + number)).await.unwrap();
 }
 
 /// Everything that a subscription was told: `name old -> new`, by whether there is such a state.
@@ -158,7 +160,7 @@ async fn watched(cluster: &Cluster, namespace: &str) -> (Wire, Store<ConfigMap>,
     let (wire, client) = Wire::new(cluster.client().unwrap());
     let caches = Caches::with_config(client, quick());
     let store = caches.store(&our_maps(namespace), Keep::Bytes);
-    store.synced().await;
+    soon("the list", store.synced()).await;
     let subscription = caches.subscribe(store.target(), Arc::default());
     assert_eq!(told(&subscription), ["a none>there", "b none>there", "c none>there"]);
     cluster.eventually("the watch to be sent", async || wire.watches("configmaps") == 1).await;
@@ -190,12 +192,8 @@ async fn a_version_that_was_compacted_costs_one_list_and_tells_what_happened_mea
     wire.mend();
     other_wire.mend();
 
-    let mut causes = Vec::new();
-    while let Err(WatchError::Problem(problem)) = events.next().await.unwrap() {
-        causes.push(problem.fault.cause);
-    }
-    let gone = causes.last().unwrap();
-    assert!(matches!(gone, Cause::Answered { code: 410, .. }), "{causes:?}");
+    let gone = soon("410", until_gone(&mut events)).await;
+    assert_eq!(gone.failures, 0, "listed at once: {gone}");
     assert_eq!(until_complete(&mut events).await, ["b", "c", "d"]);
 
     let server = versions(&api).await;
@@ -231,17 +229,30 @@ async fn a_continue_token_that_was_compacted_begins_the_list_anew_and_shows_no_h
     assert!(store.is_empty() && !store.health().borrow().synced);
 
     wire.mend();
-    store.synced().await;
+    soon("the list", store.synced()).await;
     assert_eq!(stored(&store), versions(&api).await);
     assert_eq!(wire.lists("configmaps"), 4, "two pages of the first try, two of the second");
 }
 
-/// The names of the list that is under way, or about to begin.
+/// Leaves out the problems of a server that is not there, up to the one that the version is gone.
+async fn until_gone(events: &mut watcher::WatchStream<ConfigMap>) -> Problem {
+    loop {
+        match events.next().await.unwrap() {
+            Err(WatchError::Problem(problem)) => {
+                if matches!(problem.fault.cause, Cause::Answered { code: 410, .. }) {
+                    return problem;
+                }
+            }
+            other => panic!("not a problem: {other:?}"),
+        }
+    }
+}
+
+/// The names of the next list.
 async fn until_complete(events: &mut watcher::WatchStream<ConfigMap>) -> Vec<String> {
     let mut names = Vec::new();
     loop {
-        match events.next().await.unwrap().unwrap() {
-            // Its first event may have been taken already.
+        match soon("an event", events.next()).await.unwrap().unwrap() {
             Event::Init => names.clear(),
             Event::InitApply(map) => names.push(map.name().to_owned()),
             Event::InitDone => return names,
@@ -260,7 +271,7 @@ async fn a_watch_that_broke_is_taken_up_where_it_was_without_a_list() {
     let mut health = store.health();
 
     wire.cut_watches();
-    health.wait_for(|health| health.problem.is_some()).await.unwrap();
+    soon("a problem", health.wait_for(|health| health.problem.is_some())).await.unwrap();
     change(&api).await;
     cluster.eventually("another watch", async || wire.watches("configmaps") == 2).await;
     wire.mend();
@@ -272,7 +283,7 @@ async fn a_watch_that_broke_is_taken_up_where_it_was_without_a_list() {
 
     // When nothing happens after it was mended, it is mended all the same.
     wire.cut_watches();
-    health.wait_for(|health| health.problem.is_some()).await.unwrap();
+    soon("a problem", health.wait_for(|health| health.problem.is_some())).await.unwrap();
     wire.mend();
     cluster
         .eventually("the problem to be over", async || same(&health.borrow_and_update().problem, &None))
@@ -294,12 +305,12 @@ async fn a_controller_waits_for_a_server_that_is_away_and_notices_one_that_stand
     let store = caches.store(&our_maps("default"), Keep::Bytes);
     let mut health = store.health();
     let cause = |health: &Health| health.problem.as_ref().map(|problem| problem.fault.cause.clone());
-    health.wait_for(|health| cause(health) == Some(Cause::Unreachable)).await.unwrap();
+    soon("a problem", health.wait_for(|health| cause(health) == Some(Cause::Unreachable))).await.unwrap();
     control.start_apiserver().await.unwrap();
-    store.synced().await;
+    soon("the list", store.synced()).await;
 
     control.pause_apiserver().await;
-    health.wait_for(|health| cause(health) == Some(Cause::TimedOut)).await.unwrap();
+    soon("a problem", health.wait_for(|health| cause(health) == Some(Cause::TimedOut))).await.unwrap();
     control.resume_apiserver().await;
     maps(&cluster.client().unwrap(), "default").create(&map("a", ""), &WriteParams::default()).await.unwrap();
     cluster.eventually("what happened since", async || store.len() == 1).await;
@@ -320,7 +331,7 @@ async fn a_watch_that_the_server_ends_when_it_was_asked_to_is_opened_again_witho
     };
     let caches = Caches::with_config(client, config);
     let store = caches.store(&our_maps(&namespace), Keep::Bytes);
-    store.synced().await;
+    soon("the list", store.synced()).await;
     cluster.eventually("the third watch", async || wire.watches("configmaps") == 3).await;
     api.create(&map("a", ""), &WriteParams::default()).await.unwrap();
     cluster.eventually("what happened in it", async || store.len() == 1).await;

@@ -5,7 +5,7 @@ mod operator;
 mod process;
 mod wire;
 
-use std::{collections::BTreeMap, fmt::Debug, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, panic::Location, time::Duration};
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_client::{Api, Client};
@@ -23,6 +23,9 @@ pub(crate) use self::{
 
 /// The label of every object that a test makes. Clusters put objects of their own into each namespace.
 pub(crate) const OURS: &str = "e2e=ours";
+
+/// How long a test waits for what tells when it is there.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The cluster of all tests that do it no harm.
 pub(crate) async fn shared() -> &'static Cluster {
@@ -103,6 +106,16 @@ pub(crate) fn stored<K: DeserializeOwned + Send + Sync + 'static>(
 ) -> BTreeMap<String, String> {
     let slots = store.slots();
     slots.iter().map(|slot| (slot.key().name().to_owned(), slot.resource_version().to_owned())).collect()
+}
+
+/// What comes about by itself, or a failed test: as patient as [`Cluster::eventually`], for what tells when it is there.
+#[track_caller]
+pub(crate) fn soon<T>(what: &str, comes: impl Future<Output = T>) -> impl Future<Output = T> {
+    let caller = Location::caller();
+    async move {
+        let came = tokio::time::timeout(PATIENCE, comes).await;
+        came.unwrap_or_else(|_| panic!("waited {PATIENCE:?} for {what} (at {caller})"))
+    }
 }
 
 /// Equal, or both sides for the message of a wait.

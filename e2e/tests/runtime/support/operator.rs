@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::{ours, text_of};
+use super::{ours, soon, text_of};
 
 /// A controller that runs until the test ends it.
 #[must_use = "end it, so that its failures are the test's"]
@@ -40,7 +40,7 @@ impl Running {
     /// Stops it, in order.
     pub(crate) async fn end(self) {
         self.stop.cancel();
-        self.task.await.unwrap().unwrap();
+        soon("the controller to end", self.task).await.unwrap().unwrap();
     }
 }
 
