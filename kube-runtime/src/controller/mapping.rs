@@ -1,7 +1,8 @@
 //! Decides which keys a change concerns.
 //!
 //! In: the net change of one object of one source. Out: [`Effect`]s on the queue. The primary kind's objects concern themselves; a
-//! related object concerns its owners, those it had and those it has, so that an owner that lost a child hears of it too.
+//! related object concerns its owners, those it had, if only for a moment, and those it has, so that an owner that lost a
+//! child hears of it too.
 //! Only headers are read: nothing is decoded to find out who has to look. Does not queue anything.
 
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl Mapping {
             Self::Owners { owner, any } => {
                 let trigger = if delta.initial { Trigger::Listed } else { Trigger::Related };
                 let start = effects.len();
-                for slot in [&delta.old, &delta.new].into_iter().flatten() {
+                for slot in delta.old.iter().chain(&delta.between).chain(&delta.new) {
                     for key in owners(slot, owner, *any) {
                         let effect = Effect::Trigger(key, trigger);
                         if !effects[start..].contains(&effect) {
@@ -105,7 +106,7 @@ mod tests {
 
     fn told(mapping: &Mapping, old: Option<Arc<Slot>>, new: Option<Arc<Slot>>, initial: bool) -> Vec<String> {
         let mut effects = Vec::new();
-        mapping.effects(&Delta { old, new, initial }, &mut effects);
+        mapping.effects(&Delta { old, new, between: Vec::new(), initial }, &mut effects);
         let tell = |effect| match effect {
             Effect::Trigger(key, by) => format!("{by:?} {key}"),
             Effect::Forget(key) => format!("forget {key}"),
@@ -156,6 +157,16 @@ mod tests {
         assert_eq!(told(&mapping, child("p1"), child("p1"), false), ["Related ns1/p1"]);
         assert_eq!(told(&mapping, child("p1"), None, false), ["Related ns1/p1"]);
         assert_eq!(told(&mapping, None, child("p1"), true), ["Listed ns1/p1"]);
+    }
+
+    #[test]
+    fn an_owner_that_a_child_had_only_for_a_moment_is_concerned_too() {
+        let child = |name| slot("u", &parent(name, CONTROLLER));
+        let delta = Delta { old: Some(child("p1")), new: None, between: vec![child("p2")], initial: false };
+        let mut effects = Vec::new();
+        owners_mapping(true, false).effects(&delta, &mut effects);
+        let related = |name| Effect::Trigger(ObjectKey::namespaced("ns1", name), Trigger::Related);
+        assert_eq!(effects, ["p1", "p2"].map(related));
     }
 
     #[test]
