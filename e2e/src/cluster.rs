@@ -6,11 +6,13 @@
 //! |---|---|---|
 //! | [`Make::ControlPlane`] | the real programs, started for this process | 3 to 10 s, programs built once |
 //! | [`Make::Kubeconfig`] | whatever a kubeconfig names: kind, a cluster of yours | it exists |
+//! | [`Make::Embedded`] | a server inside this process, with the controllers of [`Embedded`] | milliseconds, nothing installed |
 //!
 //! The same suite runs on each: a test asks for what not every make has ([`Cluster::control_or_skip`]) and is left out
-//! loudly where it is missing. [`Make`] is open for a server inside this process.
+//! loudly where it is missing.
 //!
-//! Left to others: how a control plane comes up (`control_plane`), what a test does with a cluster.
+//! Left to others: how a control plane comes up (`control_plane`), what the embedded server answers (`embedded`), what a
+//! test does with a cluster.
 
 use std::{
     env, fmt,
@@ -23,12 +25,13 @@ use std::{
 };
 
 use http::{HeaderValue, Request};
-use kube_client::{Body, Client};
+use kube_client::{Body, Client, clock};
 use tokio::sync::OnceCell;
 
 use crate::{
-    ControlPlane, ControlPlaneBuilder, Error, Look, TestNamespace,
+    ControlPlane, ControlPlaneBuilder, Embedded, Error, Look, TestNamespace,
     control_plane::{self, client_of},
+    embedded::Background,
 };
 
 /// The variable that picks the make of [`Cluster::from_env`].
@@ -46,6 +49,8 @@ pub enum Make {
     ControlPlane,
     /// A cluster that exists.
     Kubeconfig,
+    /// A server inside this process.
+    Embedded,
 }
 
 impl fmt::Display for Make {
@@ -53,6 +58,7 @@ impl fmt::Display for Make {
         f.write_str(match self {
             Self::ControlPlane => "control-plane",
             Self::Kubeconfig => "kubeconfig",
+            Self::Embedded => "embedded",
         })
     }
 }
@@ -72,26 +78,33 @@ impl FromStr for Make {
     type Err = Error;
 
     fn from_str(given: &str) -> Result<Self, Error> {
-        let hint = match given {
-            "control-plane" => return Ok(Self::ControlPlane),
-            "kubeconfig" => return Ok(Self::Kubeconfig),
-            "embedded" => "it comes with a later release; use control-plane or kubeconfig",
-            _ => "use control-plane or kubeconfig",
-        };
-        Err(Error::UnknownMake { given: given.into(), hint })
+        match given {
+            "control-plane" => Ok(Self::ControlPlane),
+            "kubeconfig" => Ok(Self::Kubeconfig),
+            "embedded" => Ok(Self::Embedded),
+            _ => Err(Error::UnknownMake {
+                given: given.into(),
+                hint: "use control-plane, kubeconfig or embedded",
+            }),
+        }
     }
 }
 
 /// How to reach a cluster as its administrator.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub(crate) enum Access {
     /// `None`: what `KUBECONFIG` or the home folder names.
-    kubeconfig: Option<PathBuf>,
+    Kubeconfig(Option<PathBuf>),
+    /// Without a wire.
+    InProcess(Embedded),
 }
 
 impl Access {
     pub(crate) fn client(&self) -> Result<Client, Error> {
-        client_of(self.kubeconfig.clone())
+        match self {
+            Self::Kubeconfig(path) => client_of(path.clone()),
+            Self::InProcess(server) => Ok(server.client()),
+        }
     }
 }
 
@@ -100,6 +113,8 @@ impl Access {
 pub struct Cluster {
     access: Access,
     control: Option<Box<ControlPlane>>,
+    /// The controllers of a server inside this process.
+    _controllers: Option<Background>,
 }
 
 impl Cluster {
@@ -114,16 +129,32 @@ impl Cluster {
     /// # Errors
     /// When the file is missing, broken, or names what is not in it.
     pub fn kubeconfig(path: Option<PathBuf>) -> Result<Self, Error> {
-        let cluster = Self { access: Access { kubeconfig: path }, control: None };
+        let cluster = Self { access: Access::Kubeconfig(path), control: None, _controllers: None };
         cluster.client().map(|_| cluster)
     }
 
-    /// The make that `KUBE_E2E_CLUSTER` names: `control-plane` (also when it is not set; complete, with one node) or
-    /// `kubeconfig`.
+    /// A server inside this process, with the namespaces that every cluster has, one node, and the controllers of [`Embedded`]:
+    /// deployments get their pods, owners take with them what they own. It is ready at once; the controllers end with this,
+    /// the server with the last of its clients.
+    ///
+    /// # Errors
+    /// The system has no room for the controllers' thread.
+    pub fn embedded() -> Result<Self, Error> {
+        let server = Embedded::new(clock::seed());
+        let controllers = Background::start(server.clone()).map_err(|source| Error::Io {
+            action: "start the embedded server's controllers".into(),
+            source,
+        })?;
+        Ok(Self { access: Access::InProcess(server), control: None, _controllers: Some(controllers) })
+    }
+
+    /// The make that `KUBE_E2E_CLUSTER` names: `control-plane` (also when it is not set; complete, with one node),
+    /// `kubeconfig` or `embedded`.
     pub async fn from_env() -> Result<Self, Error> {
         match Make::from_env()? {
             Make::ControlPlane => Self::control_plane().complete().start().await,
             Make::Kubeconfig => Self::kubeconfig(None),
+            Make::Embedded => Self::embedded(),
         }
     }
 
@@ -139,7 +170,11 @@ impl Cluster {
     }
 
     pub(crate) fn of_control_plane(control: ControlPlane) -> Self {
-        Self { access: Access { kubeconfig: Some(control.kubeconfig()) }, control: Some(Box::new(control)) }
+        Self {
+            access: Access::Kubeconfig(Some(control.kubeconfig())),
+            control: Some(Box::new(control)),
+            _controllers: None,
+        }
     }
 
     pub(crate) fn access(&self) -> Access {
@@ -148,12 +183,20 @@ impl Cluster {
 
     /// The make of this cluster.
     pub fn make(&self) -> Make {
-        if self.control.is_some() { Make::ControlPlane } else { Make::Kubeconfig }
+        match (&self.access, &self.control) {
+            (Access::InProcess(_), _) => Make::Embedded,
+            (Access::Kubeconfig(_), Some(_)) => Make::ControlPlane,
+            (Access::Kubeconfig(_), None) => Make::Kubeconfig,
+        }
     }
 
-    /// The administrator's kubeconfig file. `None` when the environment says where it is.
+    /// The administrator's kubeconfig file. `None` when the environment says where it is, and for a server inside this
+    /// process, which no file leads to.
     pub fn kubeconfig_file(&self) -> Option<&Path> {
-        self.access.kubeconfig.as_deref()
+        match &self.access {
+            Access::Kubeconfig(path) => path.as_deref(),
+            Access::InProcess(_) => None,
+        }
     }
 
     /// A new client of the administrator. It has connections of its own, which belong to the tokio runtime that uses
@@ -164,10 +207,18 @@ impl Cluster {
 
     /// A new client of any user, with the rights that RBAC gives to that user: by a certificate of the control plane's
     /// authority, or where the authority is not ours, by the administrator speaking for the user (impersonation).
+    ///
+    /// # Errors
+    /// On the embedded make, which does not tell users apart: a client that may do everything would let tests pass that
+    /// must not.
     pub fn client_for(&self, user: &str) -> Result<Client, Error> {
-        match &self.control {
-            Some(control) => control.client_for(user, None),
-            None => impersonate(self.client()?, user),
+        match (&self.access, &self.control) {
+            (Access::InProcess(_), _) => Err(Error::NotOnThisMake {
+                make: Make::Embedded,
+                missing: format!("a client of the user {user:?}"),
+            }),
+            (Access::Kubeconfig(_), Some(control)) => control.client_for(user, None),
+            (Access::Kubeconfig(_), None) => impersonate(self.client()?, user),
         }
     }
 
@@ -252,12 +303,10 @@ mod tests {
 
     #[test]
     fn a_make_is_known_by_its_name() {
-        for make in [Make::ControlPlane, Make::Kubeconfig] {
+        for make in [Make::ControlPlane, Make::Kubeconfig, Make::Embedded] {
             assert_eq!(make.to_string().parse::<Make>().unwrap(), make);
         }
-        for (name, hint) in
-            [("embedded", "later release"), ("kind", "use control-plane or kubeconfig"), ("", "use ")]
-        {
+        for (name, hint) in [("kind", "use control-plane, kubeconfig or embedded"), ("", "use ")] {
             let error = name.parse::<Make>().unwrap_err().to_string();
             assert!(error.contains(hint), "{name}: {error}");
         }
@@ -268,5 +317,16 @@ mod tests {
         let missing = PathBuf::from("/nowhere/kubeconfig");
         let error = Cluster::kubeconfig(Some(missing)).unwrap_err();
         assert!(error.to_string().contains("/nowhere/kubeconfig"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn the_embedded_make_needs_nothing_and_says_what_it_has_not() {
+        let cluster = Cluster::embedded().unwrap();
+        assert_eq!((cluster.make(), cluster.kubeconfig_file()), (Make::Embedded, None));
+        assert!(!cluster.has_control_over_apiserver());
+        let namespace = cluster.namespace("here").await.unwrap();
+        namespace.delete().await.unwrap();
+        let error = cluster.client_for("pat").unwrap_err().to_string();
+        assert_eq!(error, "the embedded make of a cluster has no such thing: a client of the user \"pat\"");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 
+use crate::Make;
+
 /// Why a cluster could not be found, started, used or changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -67,13 +69,22 @@ pub enum Error {
         answer: String,
     },
 
-    /// A name of a make that does not exist (yet).
+    /// A name of a make that does not exist.
     #[error("{given:?} is no make of a cluster: {hint}")]
     UnknownMake {
         /// The name that was given.
         given: String,
         /// What would serve.
         hint: &'static str,
+    },
+
+    /// Something that this make of a cluster does not have. Use another one for it.
+    #[error("the {make} make of a cluster has no such thing: {missing}")]
+    NotOnThisMake {
+        /// The make of the cluster that was asked.
+        make: Make,
+        /// What was asked for.
+        missing: String,
     },
 
     /// A file or a process of this machine failed.

@@ -1,11 +1,12 @@
-//! Clusters to run and test operators on: the real programs of a control plane, any cluster of a kubeconfig, and a server
-//! in this process in the making ([`Embedded`]).
+//! Clusters to run and test operators on: a server inside this process, the real programs of a control plane, or any cluster
+//! of a kubeconfig.
 //!
 //! This crate never lets a test see what a real server would not do: what kube-apiserver does is right, and where the server
 //! in this process differs, it is wrong.
 //!
 //! ```text
-//!  Cluster --+-- control_plane(): programs -> ControlPlane (etcd, kube-apiserver, and more on request)
+//!  Cluster --+-- embedded():      a server and controllers in this process (Embedded)
+//!            +-- control_plane(): programs -> ControlPlane (etcd, kube-apiserver, and more on request)
 //!            +-- kubeconfig():    whatever the file names
 //!            |
 //!            +-> client(), client_for(user), namespace(prefix), eventually(..), control_or_skip(..)
@@ -48,7 +49,9 @@ mod namespace;
 mod pki;
 mod programs;
 
-pub use self::embedded::Embedded;
+pub use self::embedded::{ControllerOptions, Controllers, Embedded};
+#[cfg(feature = "cluster")]
+pub use self::embedded::{FactTexts, collect_facts};
 pub use self::{
     cluster::{Cluster, Make},
     control_plane::{ControlPlane, ControlPlaneBuilder, Ending},
@@ -59,5 +62,3 @@ pub use self::{
     pki::{Identity, MASTERS, Pki},
     programs::{Program, Programs},
 };
-#[cfg(feature = "cluster")]
-pub use self::embedded::{FactTexts, collect_facts};

@@ -79,6 +79,10 @@ fn build() -> anyhow::Result<()> {
 
 impl Up {
     async fn run(self) -> anyhow::Result<()> {
+        ensure!(
+            self.make != Make::Embedded,
+            "the embedded make lives inside a test's process: nobody else can reach it"
+        );
         ensure!(self.make == Make::ControlPlane, "a cluster of the {} make is up already", self.make);
         may_write(&self.kubeconfig)?;
         // From before the start, so that Ctrl-C during it ends in order too.

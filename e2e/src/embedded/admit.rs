@@ -12,6 +12,7 @@ use super::{
     kinds::{Custom, Kind},
     meta,
     shape::{DecodeError, decode_value},
+    valid,
 };
 
 /// What becomes of fields that are given in vain (`fieldValidation`).
@@ -48,12 +49,18 @@ pub(super) fn admit(
         Some(custom) => custom_kind(kind, custom, object, old)?,
         None => built_in(kind, object, old, others, now)?,
     };
+    let vain = in_vain(kind, vain, problems.vain)?;
+    Ok([vain, problems.warnings].concat())
+}
+
+/// What becomes of what is said in vain: warnings, an error, or nothing.
+pub(super) fn in_vain(kind: &Kind, vain: Vain, problems: Vec<String>) -> Result<Vec<String>, ApiStatus> {
     match vain {
-        Vain::Refuse if !problems.vain.is_empty() => {
-            Err(ApiStatus::bad_request(format!("strict decoding error: {}", problems.vain.join(", "))))
+        Vain::Refuse if !problems.is_empty() => {
+            Err(unhandled(kind, &format!("strict decoding error: {}", problems.join(", "))))
         }
-        Vain::Ignore => Ok(problems.warnings),
-        Vain::Refuse | Vain::Warn => Ok([problems.vain, problems.warnings].concat()),
+        Vain::Ignore => Ok(Vec::new()),
+        Vain::Refuse | Vain::Warn => Ok(problems),
     }
 }
 
@@ -71,7 +78,8 @@ fn built_in(
     others: &[Value],
     now: &str,
 ) -> Result<Problems, ApiStatus> {
-    let decoded = decode_value(kind.types(), kind.shape(), object.take()).map_err(|error| undecodable(kind, &error))?;
+    let decoded =
+        decode_value(kind.types(), kind.shape(), object.take()).map_err(|error| undecodable(kind, &error))?;
     *object = decoded.value;
     let mut problems = Problems { vain: decoded.problems, ..Problems::default() };
     if kind.is_definition() {
@@ -90,6 +98,11 @@ fn built_in(
         }
         crd::accept_names(object, others, now);
         problems.warnings = crd::warnings(object);
+    } else {
+        let errors = [valid::metadata(kind, object, old), valid::built_in(kind, object, old)].concat();
+        if !errors.is_empty() {
+            return Err(ApiStatus::invalid(kind.of_kind(meta::text(object, "name")), &errors));
+        }
     }
     Ok(problems)
 }
@@ -102,36 +115,39 @@ fn custom_kind(
 ) -> Result<Problems, ApiStatus> {
     let version = custom.version();
     if let Some(text) = version.schema.decode_error(object) {
-        return Err(ApiStatus::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {text}",
-            kind.name(),
-            kind.version(),
-            kind.name()
-        )));
+        return Err(unhandled(kind, &text));
     }
-    let vain = version.schema.prune(object);
+    let vain = unknown(custom, object);
     version.schema.default(object);
     let verdict = version.schema.validate(object, old);
     let scale = version.scale.iter().flat_map(|scale| scale.validate(object));
-    let errors: Vec<_> = verdict.errors.into_iter().chain(scale).collect();
+    let metadata = valid::metadata(kind, object, old);
+    let errors: Vec<_> = metadata.into_iter().chain(verdict.errors).chain(scale).collect();
     if !errors.is_empty() {
         return Err(ApiStatus::invalid(kind.of_kind(meta::text(object, "name")), &errors));
     }
     crd::Schema::write_numbers(object);
-    let vain = vain.iter().map(|path| format!("unknown field \"{path}\"")).collect();
     let warnings = version.deprecation.iter().cloned().chain(verdict.warnings).collect();
     Ok(Problems { vain, warnings })
 }
 
-fn undecodable(kind: &Kind, error: &DecodeError) -> ApiStatus {
+/// Takes out of a custom object what its schema does not know, and says so.
+pub(super) fn unknown(custom: &Custom, object: &mut Value) -> Vec<String> {
+    let paths = custom.version().schema.prune(object);
+    paths.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+}
+
+/// What is told of an object that is none of its kind.
+pub(super) fn undecodable(kind: &Kind, error: &DecodeError) -> ApiStatus {
     let text = match error {
         DecodeError::Syntax(error) => error.to_string(),
         DecodeError::Type(text) => text.clone(),
     };
-    ApiStatus::bad_request(format!(
-        "{} in version {:?} cannot be handled as a {}: {text}",
-        kind.name(),
-        kind.version(),
-        kind.name()
-    ))
+    unhandled(kind, &text)
+}
+
+/// A body that is none of its kind, and why.
+fn unhandled(kind: &Kind, text: &str) -> ApiStatus {
+    let (name, version) = (kind.name(), kind.version());
+    ApiStatus::bad_request(format!("{name} in version {version:?} cannot be handled as a {name}: {text}"))
 }

@@ -542,6 +542,11 @@ impl ApiStatus {
         status.cause(json!({ "message": message }))
     }
 
+    /// Something of the real server that this one does not do: said, rather than answered as if it were not there.
+    pub(super) fn not_served(what: &str) -> Self {
+        Self::failure(501, "NotImplemented", format!("the embedded server does not serve {what}"), None)
+    }
+
     pub(super) fn unavailable(message: impl Into<String>) -> Self {
         Self::failure(503, "ServiceUnavailable", message, None)
     }

@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{
     crd::{Served, Version},
     errors::Subject,
     facts::{Facts, KindFacts},
     route::Place,
+    scale::Scaling,
     shape::{Shape, Types},
     storage::Resource,
 };
@@ -46,6 +49,10 @@ impl Custom {
             Arc::new(Self { served: served.clone(), version, shape })
         };
         versions.filter(|version| served.versions[*version].served).map(custom).collect()
+    }
+
+    pub(super) fn served(&self) -> &Served {
+        &self.served
     }
 
     pub(super) fn version(&self) -> &Version {
@@ -95,8 +102,18 @@ const RULES: &[Rule] = &[
     Rule { group: "", plural: "persistentvolumeclaims", generation: false, status: true },
     Rule { group: "autoscaling", plural: "horizontalpodautoscalers", generation: false, status: true },
     Rule { group: "networking.k8s.io", plural: "networkpolicies", generation: true, status: false },
-    Rule { group: "admissionregistration.k8s.io", plural: "validatingwebhookconfigurations", generation: true, status: false },
-    Rule { group: "admissionregistration.k8s.io", plural: "mutatingwebhookconfigurations", generation: true, status: false },
+    Rule {
+        group: "admissionregistration.k8s.io",
+        plural: "validatingwebhookconfigurations",
+        generation: true,
+        status: false,
+    },
+    Rule {
+        group: "admissionregistration.k8s.io",
+        plural: "mutatingwebhookconfigurations",
+        generation: true,
+        status: false,
+    },
 ];
 
 impl Kind {
@@ -115,7 +132,7 @@ impl Kind {
     }
 
     /// The version of a custom kind, if it is one.
-    pub(super) fn as_custom(&self) -> Option<&Custom> {
+    pub(super) fn as_custom(&self) -> Option<&Arc<Custom>> {
         match &self.source {
             Source::BuiltIn { .. } => None,
             Source::Custom(custom) => Some(custom),
@@ -124,7 +141,13 @@ impl Kind {
 
     /// Whether its objects define kinds.
     pub(super) fn is_definition(&self) -> bool {
-        *self.resource.group == *"apiextensions.k8s.io" && *self.resource.plural == *"customresourcedefinitions"
+        *self.resource.group == *"apiextensions.k8s.io"
+            && *self.resource.plural == *"customresourcedefinitions"
+    }
+
+    /// Whether its objects are what others are in.
+    pub(super) fn is_namespace(&self) -> bool {
+        self.resource.group.is_empty() && *self.resource.plural == *"namespaces"
     }
 
     pub(super) fn name(&self) -> &str {
@@ -164,6 +187,10 @@ impl Kind {
         }
     }
 
+    #[expect(
+        clippy::unused_self,
+        reason = "with the shape, which refers to them, it is a question to the kind"
+    )]
     pub(super) fn types(&self) -> &'static Types {
         Facts::load().types()
     }
@@ -180,9 +207,30 @@ impl Kind {
             Source::BuiltIn { facts, .. } => facts.subresource(name).is_some(),
             Source::Custom(custom) => match name {
                 "status" => custom.version().has_status,
+                "scale" => custom.version().scale.is_some(),
                 _ => false,
             },
         }
+    }
+
+    /// Where it counts its replicas, if it can be scaled.
+    pub(super) fn scaling(&self) -> Option<Scaling> {
+        if let Some(custom) = self.as_custom() {
+            let scale = custom.version().scale.as_ref()?;
+            let selector = scale.selector.as_deref().unwrap_or_default();
+            return Some(Scaling::new(&scale.spec_replicas, &scale.status_replicas, selector));
+        }
+        // Every built-in kind that has a scale has it in the same place.
+        self.has_subresource("scale")
+            .then(|| Scaling::new(".spec.replicas", ".status.replicas", ".spec.selector"))
+    }
+
+    /// Whether an object says to be of this kind, or does not say.
+    pub(super) fn is_kind_of(&self, object: &Value) -> bool {
+        let says = |field: &str, own: &str| {
+            object[field].as_str().is_none_or(|given| given.is_empty() || given == own)
+        };
+        object.is_object() && says("apiVersion", &self.api_version()) && says("kind", self.name())
     }
 
     pub(super) fn counts_generations(&self) -> bool {
@@ -218,7 +266,8 @@ impl Kind {
     }
 
     fn rule(&self) -> Option<&'static Rule> {
-        let here = |rule: &&Rule| *rule.group == *self.resource.group && *rule.plural == *self.resource.plural;
+        let here =
+            |rule: &&Rule| *rule.group == *self.resource.group && *rule.plural == *self.resource.plural;
         RULES.iter().find(here)
     }
 }

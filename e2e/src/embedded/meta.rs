@@ -29,7 +29,9 @@ pub(super) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 /// Gives a new object what every new object has.
 pub(super) fn born(object: &mut Value, namespace: &str, stamp: Stamp<'_>) {
     let metadata = metadata(object);
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
+    for field in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"]
+    {
         metadata.remove(field);
     }
     if namespace.is_empty() {
@@ -45,9 +47,14 @@ pub(super) fn born(object: &mut Value, namespace: &str, stamp: Stamp<'_>) {
 /// Gives a changed object the metadata that a write cannot change.
 pub(super) fn kept(object: &mut Value, stored: &Value) {
     let metadata = metadata(object);
-    for field in
-        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName"]
-    {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+    ] {
         match stored["metadata"].get(field) {
             Some(value) => metadata.insert(field.into(), value.clone()),
             None => metadata.remove(field),
@@ -109,11 +116,12 @@ mod tests {
 
     #[test]
     fn a_write_cannot_change_who_an_object_is() {
-        let stored = json!({ "metadata": { "name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3 } });
-        let mut object = json!({ "metadata": { "uid": "other", "deletionTimestamp": "now", "labels": { "a": "b" } } });
+        let stored =
+            json!({ "metadata": { "name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3 } });
+        let mut object =
+            json!({ "metadata": { "uid": "other", "deletionTimestamp": "now", "labels": { "a": "b" } } });
         kept(&mut object, &stored);
-        let expected =
-            json!({ "name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3, "labels": { "a": "b" } });
+        let expected = json!({ "name": "a", "uid": "u", "creationTimestamp": "t", "generation": 3, "labels": { "a": "b" } });
         assert_eq!(object["metadata"], expected);
     }
 
@@ -121,7 +129,10 @@ mod tests {
     fn the_generation_is_that_of_what_is_wanted() {
         let stored = json!({ "metadata": { "labels": {} }, "spec": { "a": 1 }, "status": { "b": 1 } });
         for (object, new) in [
-            (json!({ "metadata": { "labels": { "x": "y" } }, "spec": { "a": 1 }, "status": { "b": 2 } }), false),
+            (
+                json!({ "metadata": { "labels": { "x": "y" } }, "spec": { "a": 1 }, "status": { "b": 2 } }),
+                false,
+            ),
             (json!({ "spec": { "a": 2 }, "status": { "b": 1 } }), true),
             (json!({ "spec": { "a": 1 }, "data": {} }), true),
         ] {

@@ -55,14 +55,18 @@ pub(super) fn list(
         let after = token.as_ref().map(|token| (token.namespace.as_str(), token.name.as_str()));
         storage.list(&kind.resource, selection.namespace.as_deref(), after).cloned().collect()
     } else {
-        let past = storage.at(&kind.resource, revision).map_err(|expired| gone(storage, token.as_ref(), expired))?;
+        let past =
+            storage.at(&kind.resource, revision).map_err(|expired| gone(storage, token.as_ref(), expired))?;
         let after = |stored: &Stored| {
-            token.as_ref().is_none_or(|t| (&*stored.namespace, &*stored.name) > (t.namespace.as_str(), t.name.as_str()))
+            token
+                .as_ref()
+                .is_none_or(|t| (&*stored.namespace, &*stored.name) > (t.namespace.as_str(), t.name.as_str()))
         };
         past.into_iter().filter(|stored| after(stored)).collect()
     };
     let mut selected = all.iter().filter(|stored| selection.has(stored));
-    let page: Vec<&Arc<Stored>> = selected.by_ref().take(if limit == 0 { usize::MAX } else { limit }).collect();
+    let page: Vec<&Arc<Stored>> =
+        selected.by_ref().take(if limit == 0 { usize::MAX } else { limit }).collect();
     let rest = selected.count();
     let mut metadata = json!({ "resourceVersion": revision.to_string() });
     if let (true, Some(last)) = (rest > 0, page.last()) {
@@ -75,8 +79,10 @@ pub(super) fn list(
     }
     let (api_version, list_kind) = list_kind;
     let head = json!({ "apiVersion": api_version, "kind": list_kind, "metadata": metadata }).to_string();
-    let mut body = BytesMut::with_capacity(page.iter().map(|stored| stored.bytes.len() + 1).sum::<usize>() + head.len() + 16);
-    body.extend_from_slice(head[..head.len() - 1].as_bytes());
+    let mut body = BytesMut::with_capacity(
+        page.iter().map(|stored| stored.bytes.len() + 1).sum::<usize>() + head.len() + 16,
+    );
+    body.extend_from_slice(&head.as_bytes()[..head.len() - 1]);
     body.extend_from_slice(b",\"items\":[");
     for (place, stored) in page.into_iter().enumerate() {
         if place > 0 {
@@ -91,7 +97,11 @@ pub(super) fn list(
 /// The revision that a list shows.
 fn revision_of(storage: &Storage, query: &Query, token: Option<&Token>) -> Result<u64, ApiStatus> {
     if let Some(token) = token {
-        return if storage.is_expired(token.rv) { Err(gone(storage, Some(token), Expired { oldest: 0 })) } else { Ok(token.rv) };
+        return if storage.is_expired(token.rv) {
+            Err(gone(storage, Some(token), Expired { oldest: 0 }))
+        } else {
+            Ok(token.rv)
+        };
     }
     let asked = version(query.get("resourceVersion"))?;
     match (asked, query.get("resourceVersionMatch")) {
@@ -109,10 +119,17 @@ fn revision_of(storage: &Storage, query: &Query, token: Option<&Token>) -> Resul
 fn gone(storage: &Storage, token: Option<&Token>, expired: Expired) -> ApiStatus {
     match token {
         Some(token) => {
-            let rest = Token { rv: storage.revision(), namespace: token.namespace.clone(), name: token.name.clone() };
+            let rest = Token {
+                rv: storage.revision(),
+                namespace: token.namespace.clone(),
+                name: token.name.clone(),
+            };
             ApiStatus::expired_continue(&rest.write())
         }
-        None => ApiStatus::expired(format!("The resourceVersion for the provided list is too old: {}", expired.oldest)),
+        None => ApiStatus::expired(format!(
+            "The resourceVersion for the provided list is too old: {}",
+            expired.oldest
+        )),
     }
 }
 
@@ -152,7 +169,8 @@ pub(super) fn watch(
             if from > storage.revision() {
                 return Err(ApiStatus::too_large_resource_version(from, storage.revision()));
             }
-            let missed = storage.since(&resource, from).map_err(|e| ApiStatus::expired_watch(from, e.oldest))?;
+            let missed =
+                storage.since(&resource, from).map_err(|e| ApiStatus::expired_watch(from, e.oldest))?;
             for change in missed {
                 watcher.tell(change);
             }

@@ -59,13 +59,9 @@ impl Query {
 
 /// What this request is about. `None`: the path has the form of a resource and yet names none, or the method is no verb.
 pub(super) fn route(method: &Method, uri: &Uri, query: &Query) -> Option<Route> {
-    let segments: Vec<String> = uri
-        .path()
-        .split('/')
-        .filter(|segment| !segment.is_empty())
-        .map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned())
-        .collect();
-    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    // Decoded first and split then, as the real server does: a slash in a name is a slash of the path, however it is written.
+    let path = percent_decode_str(uri.path()).decode_utf8_lossy();
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let (group, version, rest) = match segments.as_slice() {
         ["api", version, rest @ ..] if !rest.is_empty() => ("", *version, rest),
         ["apis", group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
@@ -117,7 +113,10 @@ mod tests {
             None => "none".into(),
             Some(Route::Other(path)) => format!("other {path}"),
             Some(Route::Resource(p)) => {
-                format!("{} {}/{}/{} ns={} name={} sub={}", p.verb, p.group, p.version, p.plural, p.namespace, p.name, p.subresource)
+                format!(
+                    "{} {}/{}/{} ns={} name={} sub={}",
+                    p.verb, p.group, p.version, p.plural, p.namespace, p.name, p.subresource
+                )
             }
         }
     }
@@ -131,12 +130,16 @@ mod tests {
             ("GET", "/api/v1/namespaces/d/pods/a", "get /v1/pods ns=d name=a sub="),
             ("PUT", "/api/v1/namespaces/d/pods/a/status", "update /v1/pods ns=d name=a sub=status"),
             ("POST", "/apis/apps/v1/namespaces/d/deployments", "create apps/v1/deployments ns=d name= sub="),
-            ("DELETE", "/apis/apps/v1/namespaces/d/deployments", "deletecollection apps/v1/deployments ns=d name= sub="),
+            (
+                "DELETE",
+                "/apis/apps/v1/namespaces/d/deployments",
+                "deletecollection apps/v1/deployments ns=d name= sub=",
+            ),
             ("GET", "/api/v1/namespaces/a", "get /v1/namespaces ns= name=a sub="),
             ("PUT", "/api/v1/namespaces/a/finalize", "update /v1/namespaces ns= name=a sub=finalize"),
             ("GET", "/api/v1/namespaces", "list /v1/namespaces ns= name= sub="),
             ("GET", "/api/v1/namespaces/a/status", "get /v1/namespaces ns= name=a sub=status"),
-            ("GET", "/api/v1/namespaces/d/pods/a%2Fb", "get /v1/pods ns=d name=a/b sub="),
+            ("GET", "/api/v1/namespaces/d/pods/a%2Fb", "get /v1/pods ns=d name=a sub=b"),
             ("PATCH", "/api/v1/pods", "none"),
             ("GET", "/api/v1", "other /api/v1"),
             ("GET", "/apis/apps/v1", "other /apis/apps/v1"),

@@ -31,7 +31,12 @@ impl Labels {
     /// # Errors
     /// What is wrong with it, for the message of a 400.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        split_outside_parentheses(text).into_iter().filter(|part| !part.is_empty()).map(requirement).collect::<Result<_, _>>().map(Self)
+        split_outside_parentheses(text)
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(requirement)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -71,7 +76,11 @@ impl Fields {
     /// # Errors
     /// What is wrong with it, for the message of a 400.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        text.split(',').filter(|part| !part.is_empty()).map(field_requirement).collect::<Result<_, _>>().map(Self)
+        text.split(',')
+            .filter(|part| !part.is_empty())
+            .map(field_requirement)
+            .collect::<Result<_, _>>()
+            .map(Self)
     }
 
     pub(super) fn is_empty(&self) -> bool {

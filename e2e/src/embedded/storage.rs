@@ -107,6 +107,13 @@ impl Storage {
         self.objects.get(resource)?.get(&key(namespace, name))
     }
 
+    /// Every object there is, in no order.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Resource, &Arc<Stored>)> {
+        self.objects
+            .iter()
+            .flat_map(|(resource, objects)| objects.values().map(move |stored| (resource, stored)))
+    }
+
     /// The objects of a resource after `after`, in order: of one namespace, or of all.
     pub(super) fn list<'a>(
         &'a self,
@@ -154,7 +161,13 @@ impl Storage {
         let new = Arc::new(stored);
         let objects = self.objects.entry(resource.clone()).or_default();
         let old = objects.insert((new.namespace.clone(), new.name.clone()), new.clone());
-        self.record(Change { resource: resource.clone(), revision: self.revision, old, new: Some(new), last: None })
+        self.record(Change {
+            resource: resource.clone(),
+            revision: self.revision,
+            old,
+            new: Some(new),
+            last: None,
+        })
     }
 
     /// Removes an object. `last` is its last state, whose bytes carry [`Storage::next_revision`].
@@ -163,7 +176,13 @@ impl Storage {
         self.revision += 1;
         debug_assert_eq!(last.revision, self.revision, "a removal carries its revision");
         let last = Some(Arc::new(last));
-        Some(self.record(Change { resource: resource.clone(), revision: self.revision, old: Some(old), new: None, last }))
+        Some(self.record(Change {
+            resource: resource.clone(),
+            revision: self.revision,
+            old: Some(old),
+            new: None,
+            last,
+        }))
     }
 
     /// What happened to a resource after a revision.
@@ -257,7 +276,9 @@ mod tests {
         let last = stored(&storage, "a", "x");
         storage.remove(&pods(), last);
         let since = |storage: &Storage, revision| {
-            storage.since(&pods(), revision).map(|changes| changes.map(|c| (c.revision, c.new.is_some())).collect::<Vec<_>>())
+            storage
+                .since(&pods(), revision)
+                .map(|changes| changes.map(|c| (c.revision, c.new.is_some())).collect::<Vec<_>>())
         };
         assert_eq!(since(&storage, before), Ok(vec![(before + 1, false)]));
         assert_eq!(since(&storage, storage.revision()), Ok(vec![]));

@@ -7,8 +7,8 @@ use k8s_openapi::api::{
 };
 use kube_client::{Api, Client, Deleted};
 use kube_core::{
-    DeleteParams, GetParams, ListParams, ObjectMeta, Patch, PatchParams, Preconditions, ResourceExt, WatchEvent,
-    WatchParams, WriteParams,
+    DeleteParams, GetParams, ListParams, ObjectMeta, Patch, PatchParams, Preconditions, ResourceExt,
+    WatchEvent, WatchParams, WriteParams,
 };
 use serde_json::{Value, json};
 
@@ -53,7 +53,10 @@ async fn an_object_is_created_read_replaced_and_deleted() {
     let replaced = maps.replace("a", &changed, &params()).await.unwrap();
     assert_ne!(replaced.resource_version(), created.resource_version());
     assert_eq!(replaced.uid(), created.uid());
-    assert!(maps.replace("a", &changed, &params()).await.unwrap_err().is_conflict(), "made from an older state");
+    assert!(
+        maps.replace("a", &changed, &params()).await.unwrap_err().is_conflict(),
+        "made from an older state"
+    );
 
     let other = Preconditions { uid: Some("other".into()), resource_version: None };
     let careful = DeleteParams { preconditions: Some(other), ..DeleteParams::default() };
@@ -251,8 +254,13 @@ async fn a_definition_is_served_at_once_and_its_objects_go_with_it() {
     let resource = kube_core::ApiResource::new("demo.test", "v1", "Site", "sites", true);
     let sites = Api::<kube_core::DynamicObject>::dynamic(client.clone(), resource.clone(), Some("default"));
     assert!(sites.list(&ListParams::default()).await.unwrap_err().is_not_found());
-    let of_definitions =
-        kube_core::ApiResource::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", false);
+    let of_definitions = kube_core::ApiResource::new(
+        "apiextensions.k8s.io",
+        "v1",
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        false,
+    );
     let definitions = Api::<kube_core::DynamicObject>::dynamic(client, of_definitions, None);
     let crd: kube_core::DynamicObject = serde_json::from_value(definition()).unwrap();
     let made = definitions.create(&crd, &params()).await.unwrap();
@@ -286,4 +294,51 @@ async fn fields_that_nobody_knows_are_warned_of_or_refused() {
     let error = maps.create(&odd, &strict).await.unwrap_err();
     assert!(error.to_string().contains("unknown field \"colour\""), "{error}");
     assert_eq!(maps.create(&odd, &params()).await.unwrap().data, json!({}));
+}
+
+async fn ask(client: &Client, method: &str, path: &str, content_type: &str, body: &str) -> (u16, Value) {
+    let request = http::Request::builder().method(method).uri(path).header("content-type", content_type);
+    let response = client.send(request.body(body.as_bytes().to_vec().into()).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().bytes().await.unwrap();
+    (code, serde_json::from_slice(&bytes).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn what_a_body_says_twice_or_in_vain_is_refused_where_asked() {
+    let (_, client) = server();
+    let body = r#"{ "metadata": { "name": "a" }, "data": { "k": "a" }, "data": { "k": "b" }, "x": 1 }"#;
+    let maps = "/api/v1/namespaces/default/configmaps?fieldValidation=";
+    let (code, status) = ask(&client, "POST", &format!("{maps}Strict"), "application/json", body).await;
+    let expected = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
+                    duplicate field \"data\", unknown field \"x\"";
+    assert_eq!((code, status["message"].as_str().unwrap()), (400, expected));
+    let (code, created) = ask(&client, "POST", &format!("{maps}Warn"), "application/json", body).await;
+    assert_eq!((code, &created["data"]), (201, &json!({ "k": "b" })));
+}
+
+#[tokio::test]
+async fn a_deployment_is_scaled_by_its_scale_and_a_slash_is_one_however_it_is_written() {
+    let (_, client) = server();
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let body = json!({
+        "metadata": { "name": "a" },
+        "spec": { "selector": { "matchLabels": { "app": "a" } }, "template": {
+            "metadata": { "labels": { "app": "a" } }, "spec": { "containers": [{ "name": "a", "image": "b" }] } } }
+    });
+    assert_eq!(ask(&client, "POST", deployments, "application/json", &body.to_string()).await.0, 201);
+    let scale = format!("{deployments}/a%2Fscale");
+    let (code, found) = ask(&client, "GET", &scale, "", "").await;
+    assert_eq!(
+        (code, &found["spec"], &found["status"]["selector"]),
+        (200, &json!({ "replicas": 1 }), &json!("app=a"))
+    );
+    let merge = "application/merge-patch+json";
+    let (code, status) = ask(&client, "PATCH", &scale, merge, r#"{ "spec": { "replicas": -2 } }"#).await;
+    let expected = "Scale.autoscaling \"a\" is invalid: spec.replicas: Invalid value: -2: must be greater than or equal to 0";
+    assert_eq!((code, status["message"].as_str().unwrap()), (422, expected));
+    let (code, found) = ask(&client, "PATCH", &scale, merge, r#"{ "spec": { "replicas": null } }"#).await;
+    assert_eq!((code, &found["spec"]), (200, &json!({})));
+    let (_, stored) = ask(&client, "GET", &format!("{deployments}/a"), "", "").await;
+    assert_eq!((&stored["spec"]["replicas"], &stored["metadata"]["generation"]), (&json!(0), &json!(2)));
 }

@@ -56,8 +56,13 @@ fn field(stored: &Stored, path: &str) -> String {
 /// Turns the bytes of an object into those of the form that was asked for.
 pub(super) type Represent = Arc<dyn Fn(&Bytes) -> Bytes + Send + Sync>;
 
+/// Tells open watches apart.
+#[derive(Clone, Debug)]
+pub(super) struct WatchId(Arc<()>);
+
 /// An open watch.
 pub(super) struct Watcher {
+    id: WatchId,
     selection: Selection,
     represent: Represent,
     bookmarks: bool,
@@ -72,7 +77,15 @@ impl Watcher {
         bookmarks: bool,
     ) -> (Self, mpsc::Receiver<Bytes>) {
         let (send, lines) = mpsc::channel(MAX_WAITING);
-        (Self { selection, represent, bookmarks, send }, lines)
+        (Self { id: WatchId(Arc::new(())), selection, represent, bookmarks, send }, lines)
+    }
+
+    pub(super) fn id(&self) -> WatchId {
+        self.id.clone()
+    }
+
+    pub(super) fn is(&self, id: &WatchId) -> bool {
+        Arc::ptr_eq(&self.id.0, &id.0)
     }
 
     /// Tells it of a change. False: it is over, because nobody reads it any more.
@@ -89,16 +102,21 @@ impl Watcher {
     }
 
     /// Tells it how far it has come.
-    pub(super) fn bookmark(&mut self, api_version: &str, kind: &str, revision: u64, initial_events_end: bool) -> bool {
+    pub(super) fn bookmark(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        revision: u64,
+        initial_events_end: bool,
+    ) -> bool {
         if !self.bookmarks {
             return !self.send.is_closed();
         }
-        let mut object =
-            json!({ "apiVersion": api_version, "kind": kind, "metadata": { "resourceVersion": revision.to_string() } });
+        let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "resourceVersion": revision.to_string() } });
         if initial_events_end {
             object["metadata"]["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        self.send(frame("BOOKMARK", object.to_string().as_bytes()))
+        self.send(frame("BOOKMARK", &(self.represent)(&object.to_string().into())))
     }
 
     fn line(&self, change: &Change) -> Option<Bytes> {
@@ -175,7 +193,8 @@ mod tests {
 
     #[test]
     fn coming_and_leaving_a_selection_are_told_as_such() {
-        let (web, db) = (|revision| Some(stored("d", "web", revision)), |revision| Some(stored("d", "db", revision)));
+        let (web, db) =
+            (|revision| Some(stored("d", "web", revision)), |revision| Some(stored("d", "db", revision)));
         for (old, new, line) in [
             (None, web(9), "ADDED@9"),
             (web(8), web(9), "MODIFIED@9"),
@@ -200,8 +219,12 @@ mod tests {
 
     #[test]
     fn a_watch_that_nobody_reads_is_over() {
-        let selection =
-            Selection { resource: pods(), namespace: None, labels: Labels::default(), fields: Fields::default() };
+        let selection = Selection {
+            resource: pods(),
+            namespace: None,
+            labels: Labels::default(),
+            fields: Fields::default(),
+        };
         let change = change(None, Some(stored("d", "web", 9)));
         let (mut watcher, lines) = Watcher::new(selection.clone(), Arc::new(Bytes::clone), true);
         drop(lines);

@@ -13,6 +13,7 @@ use super::{
     errors::{ApiStatus, FieldError},
     kinds::Kind,
     meta::{self, Stamp},
+    namespaces,
     patch::{Typing, Writer, keep_times_of_noop, track},
     storage::{Change, Storage, Stored},
 };
@@ -102,7 +103,13 @@ impl Write<'_> {
             remove(&mut object, "status");
         }
         let warnings = self.admit(storage, &mut object, None)?;
+        if self.kind.is_namespace() {
+            namespaces::default(&mut object);
+        }
         self.track(None, &mut object);
+        if self.kind.is_namespace() {
+            namespaces::born(&mut object);
+        }
         if self.kind.counts_generations() {
             object["metadata"]["generation"] = 1.into();
         }
@@ -124,9 +131,12 @@ impl Write<'_> {
         self.check_type(&mut object)?;
         self.check_identity(&before, &object, name)?;
         meta::kept(&mut object, &before);
+        if self.kind.is_namespace() {
+            namespaces::kept(&mut object, &before, self.subresource);
+        }
         if self.kind.has_own_status() {
             match self.subresource {
-                "status" => object = with(&before, "status", object.get("status").cloned()),
+                "status" => object = only_status(&before, &object),
                 _ => object = with(&object, "status", before.get("status").cloned()),
             }
         }
@@ -142,14 +152,19 @@ impl Write<'_> {
         if object == before {
             return Ok(Written { object, change: None, warnings });
         }
-        if is_over(&object) {
+        if is_over(&object) && !self.is_held(&object) {
             return Ok(self.remove(storage, object));
         }
         Ok(Written { warnings, ..self.store(storage, object) })
     }
 
     /// Deletes an object: at once, or marks it where finalizers have to be waited for.
-    pub(super) fn delete(self, storage: &mut Storage, name: &str, how: &Deletion) -> Result<Deleted, ApiStatus> {
+    pub(super) fn delete(
+        self,
+        storage: &mut Storage,
+        name: &str,
+        how: &Deletion,
+    ) -> Result<Deleted, ApiStatus> {
         let stored = storage
             .get(&self.kind.resource, self.namespace, name)
             .ok_or_else(|| ApiStatus::not_found(self.kind.on(name)))?;
@@ -170,21 +185,32 @@ impl Write<'_> {
         });
         finalizers.extend(wanted.map(Value::from));
         let marked = metadata.contains_key("deletionTimestamp");
-        if finalizers.is_empty() {
+        if finalizers.is_empty() && !self.is_held(&before) {
             return Ok(Deleted::Gone(self.remove(storage, object)));
         }
-        metadata.insert("finalizers".into(), finalizers.into());
+        if !finalizers.is_empty() {
+            metadata.insert("finalizers".into(), finalizers.into());
+        }
         if !marked {
             metadata.insert("deletionTimestamp".into(), self.stamp.now.into());
-            metadata.insert("deletionGracePeriodSeconds".into(), how.grace_period_seconds.unwrap_or(0).into());
+            metadata
+                .insert("deletionGracePeriodSeconds".into(), how.grace_period_seconds.unwrap_or(0).into());
             if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
                 metadata.insert("generation".into(), (generation + 1).into());
             }
+        }
+        if self.kind.is_namespace() {
+            namespaces::marked(&mut object);
         }
         if object == before {
             return Ok(Deleted::Marked(Written { object, change: None, warnings: Vec::new() }));
         }
         Ok(Deleted::Marked(self.store(storage, object)))
+    }
+
+    /// Whether more than its finalizers holds an object.
+    fn is_held(&self, object: &Value) -> bool {
+        self.kind.is_namespace() && namespaces::is_held(object)
     }
 
     fn check_preconditions(&self, before: &Value, name: &str, how: &Deletion) -> Result<(), ApiStatus> {
@@ -199,11 +225,18 @@ impl Write<'_> {
     }
 
     /// Decodes, fills in and checks the object.
-    fn admit(&self, storage: &Storage, object: &mut Value, old: Option<&Value>) -> Result<Vec<String>, ApiStatus> {
+    fn admit(
+        &self,
+        storage: &Storage,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<Vec<String>, ApiStatus> {
         let name = meta::text(object, "name").to_owned();
         let others: Vec<Value> = if self.kind.is_definition() {
             let all = storage.list(&self.kind.resource, None, None);
-            all.filter(|stored| *stored.name != *name).map(|stored| parse(stored)).collect::<Result<_, _>>()?
+            all.filter(|stored| *stored.name != *name)
+                .map(|stored| parse(stored))
+                .collect::<Result<_, _>>()?
         } else {
             Vec::new()
         };
@@ -251,7 +284,11 @@ impl Write<'_> {
         }
         let namespaces = super::storage::Resource { group: "".into(), plural: "namespaces".into() };
         let not_found = || {
-            ApiStatus::not_found(super::errors::Subject { group: "", kind: "namespaces", name: self.namespace })
+            ApiStatus::not_found(super::errors::Subject {
+                group: "",
+                kind: "namespaces",
+                name: self.namespace,
+            })
         };
         let namespace = storage.get(&namespaces, "", self.namespace).ok_or_else(not_found)?;
         if parse(namespace)?["metadata"].get("deletionTimestamp").is_some() {
@@ -273,10 +310,6 @@ impl Write<'_> {
                 return Err(ApiStatus::invalid(self.kind.of_kind(""), &[error]));
             }
         };
-        if name.contains('/') || name == "." || name == ".." || name.contains('%') {
-            let error = FieldError::invalid("metadata.name", &name.clone().into(), "may not contain '/'");
-            return Err(ApiStatus::invalid(self.kind.of_kind(&name), &[error]));
-        }
         meta::metadata(object).insert("name".into(), name.clone().into());
         Ok(name)
     }
@@ -312,12 +345,16 @@ impl Write<'_> {
         if added.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = added.iter().map(|name| format!("{:?}", name.as_str().unwrap_or_default())).collect();
+        let names: Vec<String> =
+            added.iter().map(|name| format!("{:?}", name.as_str().unwrap_or_default())).collect();
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
             names.join(", ")
         );
-        Err(ApiStatus::invalid(self.kind.of_kind(name), &[FieldError::forbidden("metadata.finalizers", detail)]))
+        Err(ApiStatus::invalid(
+            self.kind.of_kind(name),
+            &[FieldError::forbidden("metadata.finalizers", detail)],
+        ))
     }
 
     fn store(&self, storage: &mut Storage, object: Value) -> Written {
@@ -374,6 +411,16 @@ fn with(object: &Value, field: &str, value: Option<Value>) -> Value {
         None => remove(&mut object, field),
     }
     object
+}
+
+/// An object as before, but for its status and the book of who owns what.
+fn only_status(before: &Value, object: &Value) -> Value {
+    let mut kept = with(before, "status", object.get("status").cloned());
+    match object["metadata"].get("managedFields") {
+        Some(book) => meta::metadata(&mut kept).insert("managedFields".into(), book.clone()),
+        None => meta::metadata(&mut kept).remove("managedFields"),
+    };
+    kept
 }
 
 fn remove(object: &mut Value, field: &str) {

@@ -19,7 +19,7 @@ mod definition;
 mod fit;
 mod formats;
 mod lists;
-mod names;
+pub(super) mod names;
 mod patterns;
 mod rules;
 mod schema;

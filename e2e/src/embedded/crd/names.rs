@@ -22,12 +22,13 @@ impl Rule {
 }
 
 static SUBDOMAIN: Rule = Rule::new(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
+static LABEL: Rule = Rule::new("[a-z0-9]([-a-z0-9]*[a-z0-9])?");
 static LABEL_1035: Rule = Rule::new("[a-z]([-a-z0-9]*[a-z0-9])?");
 static NAME_PART: Rule = Rule::new("([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]");
 static LABEL_VALUE: Rule = Rule::new("(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?");
 
 /// A DNS subdomain (RFC 1123): names of objects and groups.
-pub(super) fn is_subdomain(text: &str) -> Result<(), String> {
+pub(in crate::embedded) fn is_subdomain(text: &str) -> Result<(), String> {
     if text.len() > 253 {
         return Err("must be no more than 253 bytes".to_owned());
     }
@@ -38,6 +39,21 @@ pub(super) fn is_subdomain(text: &str) -> Result<(), String> {
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and \
          end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{}')",
         SUBDOMAIN.pattern
+    ))
+}
+
+/// A DNS label (RFC 1123): names of namespaces and services.
+pub(in crate::embedded) fn is_label(text: &str) -> Result<(), String> {
+    if text.len() > 63 {
+        return Err("must be no more than 63 bytes".to_owned());
+    }
+    if LABEL.matches(text) {
+        return Ok(());
+    }
+    Err(format!(
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an \
+         alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{}')",
+        LABEL.pattern
     ))
 }
 
@@ -63,7 +79,7 @@ pub(super) fn is_kind(text: &str) -> Result<(), String> {
 }
 
 /// The key of a label or annotation: a name, perhaps with a domain before it.
-pub(super) fn is_label_key(text: &str) -> Result<(), String> {
+pub(in crate::embedded) fn is_label_key(text: &str) -> Result<(), String> {
     let name = match text.split_once('/') {
         Some((prefix, name)) => {
             if prefix.is_empty() {
@@ -91,7 +107,7 @@ pub(super) fn is_label_key(text: &str) -> Result<(), String> {
 }
 
 /// The value of a label.
-pub(super) fn is_label_value(text: &str) -> Result<(), String> {
+pub(in crate::embedded) fn is_label_value(text: &str) -> Result<(), String> {
     if text.len() > 63 {
         return Err("must be no more than 63 bytes".to_owned());
     }

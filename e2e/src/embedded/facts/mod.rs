@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 #[cfg(feature = "cluster")]
 pub use self::collect::{FactTexts, collect_facts};
-pub(super) use self::kinds::{GroupFacts, KindFacts};
+pub(super) use self::kinds::{GroupFacts, KindFacts, SubresourceFacts};
 use super::shape::Types;
 
 /// The facts of the built-in kinds.

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "wired by the server's verbs"))]
 pub(super) use self::decode::{DecodeError, Decoded, decode, decode_value};
 
 /// The type of a value.

@@ -115,7 +115,7 @@ impl Tour<'_> {
         self.sites.delete(NAME, &DeleteParams::background()).await.context("cannot delete the Website")?;
         self.timeline.tell(
             "deleting",
-            "Website blog; the garbage collector may take half a minute to learn of the kind",
+            "Website blog (a real garbage collector may take half a minute to learn of a new kind)",
         );
         wait_for(PATIENCE, "everything to be gone", async || {
             let mut left = Vec::new();

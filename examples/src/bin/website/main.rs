@@ -7,8 +7,9 @@
 //! | `operator.rs` | the reconciler: apply the children, tell the status |
 //! | `demo.rs` | a tour: create, scale, break, delete, and see what happens |
 //!
-//! `cargo run -p kube-examples --bin website -- --cluster control-plane --demo` starts a control plane, plays the tour and
-//! exits. Without `--demo` the operator runs until Ctrl-C; with `--cluster current` it runs on the cluster of your kubeconfig.
+//! `cargo run -p kube-examples --bin website` plays the tour on a server inside the process and exits. With
+//! `--cluster control-plane --demo` it does so on a real control plane, which is started for it; without `--demo` the operator
+//! runs until Ctrl-C there, or with `--cluster current` on the cluster of your kubeconfig.
 
 #![allow(unreachable_pub, reason = "a program has no public API")]
 
@@ -45,15 +46,18 @@ use website::Website;
 #[derive(Parser)]
 struct Options {
     /// Where to run.
-    #[arg(long, value_enum, default_value = "control-plane")]
+    #[arg(long, value_enum, default_value = "embedded")]
     cluster: Make,
-    /// Play a tour and exit: 0 if everything came about, else with what was missing.
+    /// Play a tour and exit: 0 if everything came about, else with what was missing. Always so on the embedded server,
+    /// which nobody else can reach.
     #[arg(long)]
     demo: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Make {
+    /// A server inside this process, with controllers and a node: nothing to install, and gone with it.
+    Embedded,
     /// A real control plane, started for this run and gone with it.
     ControlPlane,
     /// The current context of the kubeconfig.
@@ -62,7 +66,8 @@ enum Make {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let options = Options::parse();
+    let mut options = Options::parse();
+    options.demo |= matches!(options.cluster, Make::Embedded);
     // The tour tells its own story; its logs are for when it does not go as told.
     let level = if options.demo { "error" } else { "info" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
@@ -83,8 +88,13 @@ async fn run(options: Options) -> anyhow::Result<()> {
         cluster = cluster(options.cluster) => cluster?,
         () = stop.cancelled() => return Ok(()),
     };
-    let place = cluster.control().map_or("the current context".into(), kube_e2e::ControlPlane::server);
-    timeline.tell("cluster", &format!("ready at {place}"));
+    let place = match options.cluster {
+        Make::Embedded => "in this process".into(),
+        Make::ControlPlane | Make::Current => cluster
+            .control()
+            .map_or("at the current context".into(), |plane| format!("at {}", plane.server())),
+    };
+    timeline.tell("cluster", &format!("ready {place}"));
     if let Some(kubeconfig) = cluster.kubeconfig_file().filter(|_| !options.demo) {
         println!("try: kubectl --kubeconfig {} get websites -A", kubeconfig.display());
     }
@@ -105,6 +115,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
 
 async fn cluster(make: Make) -> anyhow::Result<Cluster> {
     Ok(match make {
+        Make::Embedded => Cluster::embedded()?,
         Make::ControlPlane => Cluster::control_plane().complete().start().await?,
         Make::Current => Cluster::kubeconfig(None)?,
     })
