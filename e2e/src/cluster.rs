@@ -190,12 +190,17 @@ impl Cluster {
         }
     }
 
-    /// The administrator's kubeconfig file. `None` when the environment says where it is, and for a server inside this
-    /// process, which no file leads to.
-    pub fn kubeconfig_file(&self) -> Option<&Path> {
+    /// The administrator's kubeconfig file. `None` when the environment says where it is.
+    ///
+    /// # Errors
+    /// On the embedded make, which no file leads to. Not `None`: what the environment names is another cluster then, perhaps
+    /// one that matters to somebody.
+    pub fn kubeconfig_file(&self) -> Result<Option<&Path>, Error> {
         match &self.access {
-            Access::Kubeconfig(path) => path.as_deref(),
-            Access::InProcess(_) => None,
+            Access::Kubeconfig(path) => Ok(path.as_deref()),
+            Access::InProcess(_) => {
+                Err(Error::NotOnThisMake { make: Make::Embedded, missing: "a kubeconfig file".into() })
+            }
         }
     }
 
@@ -322,7 +327,8 @@ mod tests {
     #[tokio::test]
     async fn the_embedded_make_needs_nothing_and_says_what_it_has_not() {
         let cluster = Cluster::embedded().unwrap();
-        assert_eq!((cluster.make(), cluster.kubeconfig_file()), (Make::Embedded, None));
+        assert_eq!(cluster.make(), Make::Embedded);
+        assert!(matches!(cluster.kubeconfig_file(), Err(Error::NotOnThisMake { .. })));
         assert!(!cluster.has_control_over_apiserver());
         let namespace = cluster.namespace("here").await.unwrap();
         namespace.delete().await.unwrap();

@@ -26,7 +26,7 @@
 //!
 //! ```no_run
 //! # async fn test() -> Result<(), kube_e2e::Error> {
-//! let cluster = kube_e2e::Cluster::shared().await?; // as KUBE_E2E_CLUSTER says
+//! let cluster = kube_e2e::Cluster::shared().await?; // as KUBE_E2E_CLUSTER says; Cluster::embedded() needs nothing
 //! let namespace = cluster.namespace("blog").await?;
 //! let client = cluster.client()?;
 //! // ... run the operator with `client`, create things in `namespace`, then:
@@ -36,8 +36,8 @@
 //!
 //! A person: `cargo run -p kube-e2e --bin cluster -- up --nodes 1 --kubeconfig FILE`.
 //!
-//! Environment: `KUBE_E2E_CLUSTER` (the make), `KUBEBUILDER_ASSETS` (a folder with programs), `KUBE_E2E_KEEP` (keep the
-//! temporary folders). Needs a Unix with `/bin/sh`.
+//! Environment: `KUBE_E2E_CLUSTER` (the make: `control-plane`, the default, `kubeconfig` or `embedded`),
+//! `KUBEBUILDER_ASSETS` (a folder with programs), `KUBE_E2E_KEEP` (keep the temporary folders). Needs a Unix with `/bin/sh`.
 
 mod cluster;
 mod control_plane;

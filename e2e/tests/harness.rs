@@ -218,7 +218,7 @@ async fn on_a_complete_one_pods_run_and_namespaces_end() {
 #[tokio::test]
 async fn a_cluster_that_exists_can_be_used_but_not_hurt() {
     let ours = start().await;
-    let cluster = Cluster::kubeconfig(ours.kubeconfig_file().map(Path::to_owned)).unwrap();
+    let cluster = Cluster::kubeconfig(ours.kubeconfig_file().unwrap().map(Path::to_owned)).unwrap();
     assert!(!cluster.has_control_over_apiserver());
     assert!(cluster.control_or_skip("a test of the harness that skips on purpose").is_none());
 

@@ -18,20 +18,20 @@ mod controllers;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "access control, tables and webhooks, the rooms that come next, use the rest"
+    reason = "access control, webhooks and more tables, the rooms that come next, use the rest"
 )]
 mod crd;
 mod discovery;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "access control, tables and webhooks, the rooms that come next, use the rest"
+    reason = "access control, webhooks and more tables, the rooms that come next, use the rest"
 )]
 mod errors;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "access control, tables and webhooks, the rooms that come next, use the rest"
+    reason = "access control, webhooks and more tables, the rooms that come next, use the rest"
 )]
 mod facts;
 mod kinds;
@@ -40,7 +40,7 @@ mod namespaces;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "access control, tables and webhooks, the rooms that come next, use the rest"
+    reason = "access control, webhooks and more tables, the rooms that come next, use the rest"
 )]
 mod patch;
 mod read;
@@ -52,7 +52,7 @@ mod server;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "access control, tables and webhooks, the rooms that come next, use the rest"
+    reason = "access control, webhooks and more tables, the rooms that come next, use the rest"
 )]
 mod shape;
 mod storage;

@@ -43,7 +43,7 @@ async fn grant(place: &Place, subject: &serde_json::Value, resources: &[&str], v
 
 /// The configuration of the shared cluster, without a user.
 fn stranger(cluster: &Cluster) -> Config {
-    let path = cluster.kubeconfig_file().map(ToOwned::to_owned);
+    let path = cluster.kubeconfig_file().unwrap().map(ToOwned::to_owned);
     let options = KubeConfigOptions { path, ..KubeConfigOptions::default() };
     let mut config = Config::from_kubeconfig(&options).unwrap();
     config.auth = Auth::None;

@@ -104,7 +104,7 @@ fn what_is_asked_for_by_name_is_looked_for_and_nothing_else_is_taken() {
 async fn the_file_of_the_cluster_serves_with_a_namespace_of_its_own() {
     let cluster = Cluster::shared().await.unwrap();
     let options = KubeConfigOptions {
-        path: cluster.kubeconfig_file().map(ToOwned::to_owned),
+        path: cluster.kubeconfig_file().unwrap().map(ToOwned::to_owned),
         ..KubeConfigOptions::default()
     };
     let mut config = Config::from_kubeconfig(&options).unwrap();

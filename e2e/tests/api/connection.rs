@@ -38,7 +38,7 @@ fn config(server: &str, ca_pem: &str, credential: &Credential) -> Config {
 
 /// The configuration of the shared cluster.
 fn shared(cluster: &Cluster) -> Config {
-    let path = cluster.kubeconfig_file().map(ToOwned::to_owned);
+    let path = cluster.kubeconfig_file().unwrap().map(ToOwned::to_owned);
     Config::from_kubeconfig(&KubeConfigOptions { path, ..KubeConfigOptions::default() }).unwrap()
 }
 

@@ -22,7 +22,7 @@ impl Process {
     /// Starts it as `identity` in a namespace of this cluster.
     pub(crate) fn start(cluster: &Cluster, namespace: &str, identity: &str, more: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slow-operator"));
-        if let Some(kubeconfig) = cluster.kubeconfig_file() {
+        if let Some(kubeconfig) = cluster.kubeconfig_file().unwrap() {
             command.arg("--kubeconfig").arg(kubeconfig);
         }
         command.args(["--namespace", namespace, "--identity", identity, "--labels", OURS]).args(more);

@@ -6,6 +6,7 @@
 //! | `children.rs` | what a website should consist of (pure) |
 //! | `operator.rs` | the reconciler: apply the children, tell the status |
 //! | `demo.rs` | a tour: create, scale, break, delete, and see what happens |
+//! | `timeline.rs` | how the tour is told |
 //!
 //! `cargo run -p kube-examples --bin website` plays the tour on a server inside the process and exits. With
 //! `--cluster control-plane --demo` it does so on a real control plane, which is started for it; without `--demo` the operator
@@ -95,7 +96,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
             .map_or("at the current context".into(), |plane| format!("at {}", plane.server())),
     };
     timeline.tell("cluster", &format!("ready {place}"));
-    if let Some(kubeconfig) = cluster.kubeconfig_file().filter(|_| !options.demo) {
+    if let (false, Ok(Some(kubeconfig))) = (options.demo, cluster.kubeconfig_file()) {
         println!("try: kubectl --kubeconfig {} get websites -A", kubeconfig.display());
     }
     let client = cluster.client()?;
