@@ -6,7 +6,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use http::{Response, header, request::Parts};
 use kube_client::{Body, clock};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ impl Call<'_> {
     fn watch(&self) -> Answer {
         let selection = self.selection()?;
         let mut state = self.server.lock();
-        let (watcher, lines) =
+        let (watcher, first, lines) =
             read::watch(&state.storage, self.kind, selection, self.query, self.represent())?;
         let id = watcher.id();
         state.watchers.push(watcher);
@@ -107,6 +107,7 @@ impl Call<'_> {
         let timeout = seconds.map_or(WATCH_TIMEOUT, Duration::from_secs);
         let (server, kind) = (self.server.clone(), self.kind.clone());
         let lines = bookmarks::until(lines, timeout, move || server.bookmark(&kind, &id));
+        let lines = stream::iter(first).chain(lines);
         let body = Body::from_stream(lines.map(Ok::<_, Infallible>));
         Ok(reply::stream(200, body))
     }
@@ -426,7 +427,6 @@ impl Call<'_> {
             uid: text(&preconditions["uid"]),
             resource_version: text(&preconditions["resourceVersion"]),
             propagation,
-            grace_period_seconds: options["gracePeriodSeconds"].as_i64(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Which kinds are served, and what a request may do with each.
 //!
 //! In: a place. Out: its [`Kind`], or none. Built-in kinds come from the table of facts, custom ones from their definitions.
-//! What a kind does beyond its facts is a row in [`RULES`], so that verbs are written once.
+//! What a kind does beyond its facts is a row in [`COUNTED`], so that verbs are written once.
 
 use std::sync::Arc;
 
@@ -66,54 +66,24 @@ impl Custom {
     }
 }
 
-/// What a built-in kind does that others do not.
-struct Rule {
-    group: &'static str,
-    plural: &'static str,
-    /// Its generation is counted.
-    generation: bool,
-    /// The state is told by its own status subresource: a write of the object cannot set it.
-    status: bool,
-}
-
-const fn rule(group: &'static str, plural: &'static str) -> Rule {
-    Rule { group, plural, generation: true, status: true }
-}
-
-/// The kinds with a spec that is counted and a status of its own. Anything else has neither.
-const RULES: &[Rule] = &[
-    rule("", "pods"),
-    rule("", "replicationcontrollers"),
-    rule("apps", "deployments"),
-    rule("apps", "replicasets"),
-    rule("apps", "statefulsets"),
-    rule("apps", "daemonsets"),
-    rule("batch", "jobs"),
-    rule("batch", "cronjobs"),
-    rule("networking.k8s.io", "ingresses"),
-    rule("policy", "poddisruptionbudgets"),
-    rule("apiextensions.k8s.io", "customresourcedefinitions"),
-    rule("flowcontrol.apiserver.k8s.io", "flowschemas"),
-    rule("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
-    Rule { group: "", plural: "services", generation: false, status: true },
-    Rule { group: "", plural: "nodes", generation: false, status: true },
-    Rule { group: "", plural: "namespaces", generation: false, status: true },
-    Rule { group: "", plural: "persistentvolumes", generation: false, status: true },
-    Rule { group: "", plural: "persistentvolumeclaims", generation: false, status: true },
-    Rule { group: "autoscaling", plural: "horizontalpodautoscalers", generation: false, status: true },
-    Rule { group: "networking.k8s.io", plural: "networkpolicies", generation: true, status: false },
-    Rule {
-        group: "admissionregistration.k8s.io",
-        plural: "validatingwebhookconfigurations",
-        generation: true,
-        status: false,
-    },
-    Rule {
-        group: "admissionregistration.k8s.io",
-        plural: "mutatingwebhookconfigurations",
-        generation: true,
-        status: false,
-    },
+/// The built-in kinds whose generations are counted, as group and plural. Those of custom kinds always are.
+const COUNTED: &[(&str, &str)] = &[
+    ("", "pods"),
+    ("", "replicationcontrollers"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "statefulsets"),
+    ("apps", "daemonsets"),
+    ("batch", "jobs"),
+    ("batch", "cronjobs"),
+    ("networking.k8s.io", "ingresses"),
+    ("networking.k8s.io", "networkpolicies"),
+    ("policy", "poddisruptionbudgets"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
 ];
 
 impl Kind {
@@ -233,14 +203,31 @@ impl Kind {
         object.is_object() && says("apiVersion", &self.api_version()) && says("kind", self.name())
     }
 
+    /// Whether the object, or a part of it, takes a verb, in the words of discovery.
+    pub(super) fn takes(&self, verb: &str, subresource: &str) -> bool {
+        match (&self.source, subresource) {
+            (Source::BuiltIn { facts, .. }, "") => facts.can(verb),
+            (Source::BuiltIn { facts, .. }, part) => {
+                facts.subresource(part).is_some_and(|part| part.verbs.contains(&verb))
+            }
+            (Source::Custom(_), "") => true,
+            (Source::Custom(_), _) => matches!(verb, "get" | "update" | "patch"),
+        }
+    }
+
+    /// Whether a new object brings its own status: a node is made by who knows its state.
+    pub(super) fn is_born_with_status(&self) -> bool {
+        self.resource.group.is_empty() && *self.resource.plural == *"nodes"
+    }
+
     pub(super) fn counts_generations(&self) -> bool {
-        self.as_custom().is_some() || self.rule().is_some_and(|rule| rule.generation)
+        self.as_custom().is_some() || COUNTED.contains(&(&*self.resource.group, &*self.resource.plural))
     }
 
     pub(super) fn has_own_status(&self) -> bool {
         match self.as_custom() {
             Some(custom) => custom.version().has_status,
-            None => self.rule().is_some_and(|rule| rule.status),
+            None => self.has_subresource("status"),
         }
     }
 
@@ -263,11 +250,5 @@ impl Kind {
     /// The same, for errors that name the kind.
     pub(super) fn of_kind<'a>(&'a self, name: &'a str) -> Subject<'a> {
         Subject { group: &self.resource.group, kind: self.name(), name }
-    }
-
-    fn rule(&self) -> Option<&'static Rule> {
-        let here =
-            |rule: &&Rule| *rule.group == *self.resource.group && *rule.plural == *self.resource.plural;
-        RULES.iter().find(here)
     }
 }

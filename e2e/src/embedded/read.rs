@@ -144,14 +144,15 @@ fn version(text: &str) -> Result<Option<u64>, ApiStatus> {
     Ok((number > 0).then_some(number))
 }
 
-/// Opens a watch: what happened since its version is told to it at once.
+/// Opens a watch. What happened since its version comes first, in a list of its own: there may be more of it than may ever wait for
+/// a reader.
 pub(super) fn watch(
     storage: &Storage,
     kind: &Kind,
     selection: Selection,
     query: &Query,
     represent: Represent,
-) -> Result<(Watcher, futures::channel::mpsc::Receiver<Bytes>), ApiStatus> {
+) -> Result<(Watcher, Vec<Bytes>, futures::channel::mpsc::Receiver<Bytes>), ApiStatus> {
     let asked = query.get("resourceVersion");
     let from = version(asked)?;
     let bookmarks = query.is("allowWatchBookmarks");
@@ -163,28 +164,23 @@ pub(super) fn watch(
     } else {
         Vec::new()
     };
-    let (mut watcher, lines) = Watcher::new(selection, represent, bookmarks);
-    match from {
+    let (watcher, lines) = Watcher::new(selection, represent, bookmarks);
+    let first = match from {
         Some(from) if !initial => {
             if from > storage.revision() {
                 return Err(ApiStatus::too_large_resource_version(from, storage.revision()));
             }
             let missed =
                 storage.since(&resource, from).map_err(|e| ApiStatus::expired_watch(from, e.oldest))?;
-            for change in missed {
-                watcher.tell(change);
-            }
+            missed.filter_map(|change| watcher.line(change)).collect()
         }
         _ => {
-            for stored in present {
-                watcher.begin_with(&stored);
-            }
-            if initial {
-                watcher.bookmark(&kind.api_version(), kind.name(), storage.revision(), true);
-            }
+            let end = || watcher.bookmark_line(&kind.api_version(), kind.name(), storage.revision(), true);
+            let end = if initial { end() } else { None };
+            present.iter().map(|stored| watcher.first_line(stored)).chain(end).collect()
         }
-    }
-    Ok((watcher, lines))
+    };
+    Ok((watcher, first, lines))
 }
 
 /// The metadata of an object, in the form of `PartialObjectMetadata`.

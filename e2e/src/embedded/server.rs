@@ -145,7 +145,7 @@ impl Embedded {
         let mut state = self.lock();
         let revision = state.storage.revision();
         if let Some(watcher) = state.watchers.iter_mut().find(|watcher| watcher.is(id)) {
-            watcher.bookmark(&kind.api_version(), kind.name(), revision, false);
+            watcher.bookmark(&kind.api_version(), kind.name(), revision);
         }
     }
 
@@ -165,9 +165,7 @@ impl Embedded {
             Some(Route::Other(path)) => Ok(self.other(&path)),
             Some(Route::Resource(place)) => {
                 let kind = self.lock().kind(&place).ok_or_else(ApiStatus::no_such_resource)?;
-                if !place.subresource.is_empty() && !kind.has_subresource(&place.subresource) {
-                    return Err(ApiStatus::no_such_resource());
-                }
+                check_place(&kind, &place)?;
                 Call { server: self, kind: &kind, place: &place, query: &query, parts, body }.answer()
             }
         }
@@ -250,6 +248,24 @@ impl State {
     pub(super) fn suffix(&mut self) -> String {
         (0..5).map(|_| char::from(LETTERS[self.random.usize(..LETTERS.len())])).collect()
     }
+}
+
+/// Whether a kind has such a place, and takes the verb there.
+fn check_place(kind: &Kind, place: &Place) -> Result<(), ApiStatus> {
+    let misplaced = !kind.is_namespaced() && !place.namespace.is_empty();
+    let no_such_part = !place.subresource.is_empty() && !kind.has_subresource(&place.subresource);
+    if misplaced || no_such_part {
+        return Err(ApiStatus::no_such_resource());
+    }
+    // All namespaces together can be read and nothing else.
+    let everywhere = kind.is_namespaced() && place.namespace.is_empty();
+    let reads_all = matches!(place.verb, "list" | "watch");
+    // Only collections and parts of objects are posted to.
+    let posted_to_object = place.verb == "create" && !place.name.is_empty() && place.subresource.is_empty();
+    if (everywhere && !reads_all) || posted_to_object || !kind.takes(place.verb, &place.subresource) {
+        return Err(ApiStatus::method_not_allowed());
+    }
+    Ok(())
 }
 
 impl Service<Request<Body>> for Embedded {

@@ -342,3 +342,60 @@ async fn a_deployment_is_scaled_by_its_scale_and_a_slash_is_one_however_it_is_wr
     let (_, stored) = ask(&client, "GET", &format!("{deployments}/a"), "", "").await;
     assert_eq!((&stored["spec"]["replicas"], &stored["metadata"]["generation"]), (&json!(0), &json!(2)));
 }
+
+#[tokio::test]
+async fn a_place_takes_its_own_verbs_only() {
+    let (_, client) = server();
+    maps(&client).create(&map("a"), &params()).await.unwrap();
+    for (method, path, code) in [
+        ("POST", "/api/v1/configmaps", 405),
+        ("DELETE", "/api/v1/configmaps", 405),
+        ("GET", "/api/v1/configmaps", 200),
+        ("POST", "/api/v1/namespaces/default/configmaps/a", 405),
+        ("DELETE", "/api/v1/namespaces/default/pods/a/status", 405),
+        ("POST", "/api/v1/namespaces/default/pods/a/status", 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("GET", "/api/v1/namespaces/default/nodes", 404),
+        ("GET", "/api/v1/namespaces/default/configmaps/a/status", 404),
+    ] {
+        let request =
+            http::Request::builder().method(method).uri(path).body(kube_client::Body::empty()).unwrap();
+        assert_eq!(client.send(request).await.unwrap().status(), code, "{method} {path}");
+    }
+    assert!(maps(&client).get_opt("a").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_watch_that_begins_with_more_than_may_wait_loses_nothing() {
+    let (_, client) = server();
+    let count = 20_000;
+    for i in 0..count {
+        maps(&client).create(&map(&format!("m{i}")), &params()).await.unwrap();
+    }
+    let streamed = WatchParams { send_initial_events: true, ..WatchParams::default() };
+    let events = maps(&client).watch(&streamed, "").await.unwrap();
+    maps(&client).create(&map("later"), &params()).await.unwrap();
+    let events: Vec<_> = events.map(Result::unwrap).take(count + 2).collect().await;
+    assert!(matches!(&events[count], WatchEvent::Bookmark(bookmark) if bookmark.initial_events_end));
+    assert!(matches!(&events[count + 1], WatchEvent::Added(map) if map.name() == "later"));
+}
+
+#[tokio::test]
+async fn a_deletion_asked_for_anew_replaces_the_one_before() {
+    let (_, client) = server();
+    let maps = maps(&client);
+    let mut held = map("a");
+    held.metadata.finalizers = Some(vec!["example.dev/hold".into()]);
+    maps.create(&held, &params()).await.unwrap();
+    let left = async |how: DeleteParams| match maps.delete("a", &how).await.unwrap() {
+        Deleted::Object(map) => map.finalizers().join(" "),
+        Deleted::Status(_) => "gone".into(),
+    };
+    assert_eq!(left(DeleteParams::foreground()).await, "example.dev/hold foregroundDeletion");
+    assert_eq!(left(DeleteParams::default()).await, "example.dev/hold foregroundDeletion");
+    let background = DeleteParams { grace_period_seconds: Some(30), ..DeleteParams::background() };
+    assert_eq!(left(background).await, "example.dev/hold");
+    let none = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    maps.patch("a", &none, &PatchParams::default()).await.unwrap();
+    assert_eq!(maps.get_opt("a").await.unwrap(), None, "no grace holds what is no pod");
+}

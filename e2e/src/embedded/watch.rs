@@ -96,30 +96,39 @@ impl Watcher {
         }
     }
 
-    /// Tells it of an object that was there when it began.
-    pub(super) fn begin_with(&mut self, stored: &Stored) -> bool {
-        self.send(frame("ADDED", &(self.represent)(&stored.bytes)))
+    /// The line for an object that was there when it began.
+    pub(super) fn first_line(&self, stored: &Stored) -> Bytes {
+        frame("ADDED", &(self.represent)(&stored.bytes))
     }
 
     /// Tells it how far it has come.
-    pub(super) fn bookmark(
-        &mut self,
+    pub(super) fn bookmark(&mut self, api_version: &str, kind: &str, revision: u64) -> bool {
+        match self.bookmark_line(api_version, kind, revision, false) {
+            Some(line) => self.send(line),
+            None => !self.send.is_closed(),
+        }
+    }
+
+    /// The line that says how far it has come, where it wants to know.
+    pub(super) fn bookmark_line(
+        &self,
         api_version: &str,
         kind: &str,
         revision: u64,
         initial_events_end: bool,
-    ) -> bool {
+    ) -> Option<Bytes> {
         if !self.bookmarks {
-            return !self.send.is_closed();
+            return None;
         }
         let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": { "resourceVersion": revision.to_string() } });
         if initial_events_end {
             object["metadata"]["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        self.send(frame("BOOKMARK", &(self.represent)(&object.to_string().into())))
+        Some(frame("BOOKMARK", &(self.represent)(&object.to_string().into())))
     }
 
-    fn line(&self, change: &Change) -> Option<Bytes> {
+    /// The line for a change, if it is any of this watch's business.
+    pub(super) fn line(&self, change: &Change) -> Option<Bytes> {
         if change.resource != self.selection.resource {
             return None;
         }

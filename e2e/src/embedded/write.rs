@@ -62,7 +62,6 @@ pub(super) struct Deletion {
     pub(super) resource_version: Option<String>,
     /// `Background`, `Foreground` or `Orphan`; empty for the kind's own.
     pub(super) propagation: String,
-    pub(super) grace_period_seconds: Option<i64>,
 }
 
 impl Write<'_> {
@@ -99,7 +98,7 @@ impl Write<'_> {
             return Err(ApiStatus::already_exists(self.kind.on(&name)));
         }
         meta::born(&mut object, self.namespace, self.stamp);
-        if self.kind.has_own_status() {
+        if self.kind.has_own_status() && !self.kind.is_born_with_status() {
             remove(&mut object, "status");
         }
         let warnings = self.admit(storage, &mut object, None)?;
@@ -179,22 +178,24 @@ impl Write<'_> {
             "Foreground" => Some("foregroundDeletion"),
             _ => None,
         };
-        // The one of the two that is asked for now replaces the other.
-        finalizers.retain(|finalizer| {
-            wanted.is_none() || !["orphan", "foregroundDeletion"].iter().any(|other| finalizer == other)
-        });
+        // What is asked for now replaces what was asked for before.
+        if !how.propagation.is_empty() {
+            finalizers.retain(|finalizer| finalizer != "orphan" && finalizer != "foregroundDeletion");
+        }
         finalizers.extend(wanted.map(Value::from));
         let marked = metadata.contains_key("deletionTimestamp");
         if finalizers.is_empty() && !self.is_held(&before) {
             return Ok(Deleted::Gone(self.remove(storage, object)));
         }
-        if !finalizers.is_empty() {
+        if finalizers.is_empty() {
+            metadata.remove("finalizers");
+        } else {
             metadata.insert("finalizers".into(), finalizers.into());
         }
         if !marked {
             metadata.insert("deletionTimestamp".into(), self.stamp.now.into());
-            metadata
-                .insert("deletionGracePeriodSeconds".into(), how.grace_period_seconds.unwrap_or(0).into());
+            // Only Pods are given time to end, and those of the simulated node need none.
+            metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
             if let Some(generation) = metadata.get("generation").and_then(Value::as_i64) {
                 metadata.insert("generation".into(), (generation + 1).into());
             }
