@@ -49,7 +49,7 @@ mod tests;
 /// How a [`Queue`] behaves.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many keys may run at the same time. `0` means no limit, as it does in kube-rs. Default 16: reconciles
+    /// How many keys may run at the same time. `0` means no limit. Default 16: reconciles
     /// mostly wait for the server, and at 20 ms each this is 800 a second, while a first list of 50,000 objects
     /// does not become 50,000 tasks that all want a connection.
     pub concurrency: usize,
