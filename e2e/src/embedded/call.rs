@@ -166,12 +166,7 @@ impl Call<'_> {
         let exists =
             state.storage.get(&self.kind.resource, &self.place.namespace, &self.place.name).is_some();
         let now = now();
-        let typing = Typing {
-            kind: self.kind.name(),
-            types: self.kind.types(),
-            shape: self.kind.shape(),
-            reset: self.reset(),
-        };
+        let typing = self.kind.typing(&self.place.subresource);
         let api_version = self.kind.api_version();
         let (code, written) = if exists || !self.place.subresource.is_empty() {
             let written = self.write_as(&mut state, "", |write, storage| {
@@ -349,14 +344,6 @@ impl Call<'_> {
     /// Whether fields that are given in vain matter.
     fn is_strict(&self) -> bool {
         self.vain() != Vain::Ignore
-    }
-
-    fn reset(&self) -> &'static [&'static [&'static str]] {
-        match (self.place.subresource.as_str(), self.kind.has_own_status()) {
-            ("", true) => &[&["status"]],
-            ("status", true) => &[&["spec"], &["metadata"]],
-            _ => &[],
-        }
     }
 
     fn selection(&self) -> Result<Selection, ApiStatus> {

@@ -11,6 +11,7 @@ use super::{
     crd::{Served, Version},
     errors::Subject,
     facts::{Facts, KindFacts},
+    patch::Typing,
     route::Place,
     scale::Scaling,
     shape::{Shape, Types},
@@ -229,6 +230,16 @@ impl Kind {
             Some(custom) => custom.version().has_status,
             None => self.has_subresource("status"),
         }
+    }
+
+    /// How ownership of its fields is booked for writes of the object, or of a part of it.
+    pub(super) fn typing(&self, subresource: &str) -> Typing<'_> {
+        let reset: &[&[&str]] = match (subresource, self.has_own_status()) {
+            ("", true) => &[&["status"]],
+            ("status", true) => &[&["spec"], &["metadata"]],
+            _ => &[],
+        };
+        Typing { kind: self.name(), types: self.types(), shape: self.shape(), reset }
     }
 
     /// The fields that a field selector may name, besides the name and the namespace.

@@ -40,8 +40,8 @@ pub(super) const MAX_BODY: usize = 3 * 1024 * 1024;
 /// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The letters of generated names: without vowels and what looks like them, so that no words come about.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+/// The letters of generated names and of hashes: without vowels and what looks like them, so that no words come about.
+pub(super) const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// An API server in this process. A clone is the same server.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use super::{
     kinds::Kind,
     meta::{self, Stamp},
     namespaces,
-    patch::{Typing, Writer, keep_times_of_noop, track},
+    patch::{Writer, keep_times_of_noop, track},
     storage::{Change, Storage, Stored},
 };
 
@@ -65,20 +65,11 @@ pub(super) struct Deletion {
 }
 
 impl Write<'_> {
-    fn typing(&self) -> Typing<'_> {
-        let reset: &[&[&str]] = match (self.subresource, self.kind.has_own_status()) {
-            ("", true) => &[&["status"]],
-            ("status", true) => &[&["spec"], &["metadata"]],
-            _ => &[],
-        };
-        Typing { kind: self.kind.name(), types: self.kind.types(), shape: self.kind.shape(), reset }
-    }
-
     /// Books who owns what. An apply has kept its own book, and comes without a manager.
     fn track(&self, before: Option<&Value>, object: &mut Value) {
         if !self.manager.is_empty() {
             let api_version = self.kind.api_version();
-            track(self.typing(), before, object, self.writer(&api_version));
+            track(self.kind.typing(self.subresource), before, object, self.writer(&api_version));
         }
     }
 

@@ -18,13 +18,10 @@ use kube_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{is_controlled_by, patching, selector, writing};
+use super::{super::server::LETTERS, is_controlled_by, patching, selector, writing};
 
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
-
-/// The letters of a hash, in which no words come about.
-const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 pub(super) async fn reconcile(deployment: Arc<Deployment>, context: Context) -> Result<Action, Error> {
     let namespace = deployment.namespace().unwrap_or_default();

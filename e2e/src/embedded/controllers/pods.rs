@@ -12,12 +12,12 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube_client::{Api, Client, Error, clock};
+use kube_client::{Api, Client, Error};
 use kube_core::{ObjectMeta, Patch, ResourceExt};
 use kube_runtime::{Action, Context};
 use serde_json::{Value, json};
 
-use super::{patching, writing};
+use super::{super::server::now, patching, writing};
 
 /// The node.
 const NODE: &str = "node-0";
@@ -118,9 +118,4 @@ impl Kubelet {
 
 fn condition(type_: &str, since: &str) -> Value {
     json!({ "type": type_, "status": "True", "lastTransitionTime": since })
-}
-
-/// The time as objects carry it.
-fn now() -> String {
-    clock::wall().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
